@@ -22,7 +22,7 @@ from contexture_airflow.metrics import count_failure, count_sent
 from contexture_airflow.run import RunPlan, RunRequest
 
 
-def tell_started(
+def _tell_started(
     journal: RunTableWriter,
     publication: Publication,
     request: RunRequest,
@@ -65,7 +65,7 @@ def tell_started(
         )
 
 
-def tell_end(
+def _tell_end(
     journal: RunTableWriter,
     publication: Publication,
     run: str,
@@ -85,7 +85,7 @@ def tell_end(
     _tell(journal, EventType.RUN_SUCCEEDED, publication.name, run, data)
 
 
-def tell_failure(journal: RunTableWriter, failure: Failure) -> None:
+def _tell_failure(journal: RunTableWriter, failure: Failure) -> None:
     """A task of a run has failed for good."""
     _tell(
         journal,
@@ -102,7 +102,7 @@ def tell_failure(journal: RunTableWriter, failure: Failure) -> None:
     )
 
 
-def tell_attempt(journal: RunTableWriter, publication: str, attempts: SendAttempts) -> None:
+def _tell_attempt(journal: RunTableWriter, publication: str, attempts: SendAttempts) -> None:
     """A send has failed; it is told when no further attempt comes by itself."""
     if attempts.state not in {"used up", "stopped"}:
         return
@@ -190,7 +190,7 @@ class ShardNotes:
         """A send has failed, or what failed was sent in the end."""
         self._journal.note(lambda store: store.attempt_is(self._publication, attempts))
         count_failure(self._publication, attempts)
-        tell_attempt(self._journal, self._publication, attempts)
+        _tell_attempt(self._journal, self._publication, attempts)
 
     def ended(self, result: ShardResult) -> None:
         """The shard is in Kafka, or will never be."""
@@ -234,10 +234,16 @@ class ShardNotes:
         )
 
 
-def note_plan(
-    journal: RunTableWriter, publication: Publication, run_id: str, plan: RunPlan, settings: Mapping[str, str]
+def record_start(
+    journal: RunTableWriter,
+    publication: Publication,
+    request: RunRequest,
+    plan: RunPlan,
+    *,
+    settings: Mapping[str, str],
+    fingerprint_before: str | None,
 ) -> None:
-    """A run begins; `settings` are those of its connection, without secrets."""
+    """A run begins, perhaps of a publication that has changed; `settings` are its connection's, without secrets."""
 
     def note(store: RunTables) -> None:
         store.producer_is(
@@ -252,9 +258,10 @@ def note_plan(
             connection=publication.publish.connection,
             settings=settings,
         )
-        store.run_started(publication.name, plan.run, run_id=run_id, mode=plan.mode, sequence=plan.sequence)
+        store.run_started(publication.name, plan.run, run_id=request.run_id, mode=plan.mode, sequence=plan.sequence)
 
     journal.note(note)
+    _tell_started(journal, publication, request, plan, fingerprint_before)
 
 
 @contextmanager
@@ -277,14 +284,14 @@ def source_noted(storage: Storage, publication: Publication, run: str, report: C
         journal.note(lambda store: store.source_answered(publication.name))
 
 
-def note_prepared(journal: RunTableWriter, publication: str, run: str, outbox: str) -> None:
+def record_prepared(journal: RunTableWriter, publication: str, run: str, outbox: str) -> None:
     """A run has an outbox: its report is to be found when the run fails too."""
     journal.note(lambda store: store.run_prepared(publication, run, outbox=outbox))
 
 
-def note_failure(journal: RunTableWriter, failure: Failure) -> None:
+def record_failure(journal: RunTableWriter, failure: Failure) -> None:
     """A run has failed, or another task of it."""
-    tell_failure(journal, failure)
+    _tell_failure(journal, failure)
     journal.note(
         lambda store: store.run_failed(
             failure.publication,
@@ -295,11 +302,25 @@ def note_failure(journal: RunTableWriter, failure: Failure) -> None:
     )
 
 
-def note_end(
-    journal: RunTableWriter, publication: str, run: str, outbox: str, *, keep_days: int, concluded: bool = True
+def record_end(
+    journal: RunTableWriter,
+    publication: Publication,
+    run: str,
+    run_id: str,
+    outbox: str,
+    counts: Mapping[str, JsonValue] | None,
 ) -> None:
-    """A run has come to its good end; what is older than its archive is forgotten."""
-    before = datetime.now(UTC) - timedelta(days=keep_days)
-    why_not = None if concluded else _NOT_CONCLUDED
-    journal.note(lambda store: store.run_ended(publication, run, outbox=outbox, not_concluded=why_not))
-    journal.note(lambda store: store.forget(publication, before=before))
+    """A run has come to its good end; what is older than its archive is forgotten.
+
+    Args:
+        journal: where to.
+        publication: whose run it is.
+        run, run_id: its name in storage, and Airflow's.
+        outbox: what it prepared.
+        counts: of what it concluded; None where there was nothing to conclude.
+    """
+    before = datetime.now(UTC) - timedelta(days=publication.retention.archive_days)
+    why_not = None if counts is not None else _NOT_CONCLUDED
+    journal.note(lambda store: store.run_ended(publication.name, run, outbox=outbox, not_concluded=why_not))
+    journal.note(lambda store: store.forget(publication.name, before=before))
+    _tell_end(journal, publication, run, run_id, outbox, counts)

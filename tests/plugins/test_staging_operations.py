@@ -24,7 +24,7 @@ from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
 from contexture_airflow.run import RunPlan, RunRequest, StagedOutbox
-from contexture_airflow.run_events import ShardNotes, note_failure, open_journal, tell_end
+from contexture_airflow.run_events import ShardNotes, open_journal, record_end, record_failure
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
 from contexture_airflow.steps.quality_gate import judge
@@ -224,9 +224,9 @@ def test_failures_stopped_sends_and_ends_are_noted_without_data(home: Audit) -> 
         notes = ShardNotes(journal, manifest, 0)
         notes.attempt(failed_send("outbox1"))
         notes.attempt(failed_send("outbox1", attempt=11, state="used up", next_at=None))
-        note_failure(journal, failure)
-        tell_end(journal, publication(), "run1", "manual__1", "outbox1", {"outbox": "outbox1", "records": 1})
-        tell_end(journal, publication(), "run1", "manual__1", "outbox1", {"outbox": "outbox1", "records": 1})
+        record_failure(journal, failure)
+        record_end(journal, publication(), "run1", "manual__1", "outbox1", {"outbox": "outbox1", "records": 1})
+        record_end(journal, publication(), "run1", "manual__1", "outbox1", {"outbox": "outbox1", "records": 1})
     (stopped, failed, ended) = told(home)
     assert (stopped[0], stopped[1]["state"], stopped[1]["attempt"]) == ("sending.stopped", "used up", 11)
     assert (failed[0], failed[1]["kind"], failed[1]["next_step"]) == ("run.failed", "run failed", "wait")
@@ -240,13 +240,13 @@ def test_failures_stopped_sends_and_ends_are_noted_without_data(home: Audit) -> 
 def test_runs_that_tell_events_give_the_next_one_nothing_to_tell(home: Audit) -> None:
     with open_journal(home.storage, silent) as journal:
         finish_open_transaction(home.storage, audit(), RunRequest(run_id="manual__1"), home.kafka, silent, journal)
-        tell_end(journal, audit(), "run1", "manual__1", "outbox1", {"records": 1})
+        record_end(journal, audit(), "run1", "manual__1", "outbox1", {"records": 1})
     assert events(home) == []
 
 
 def test_without_tables_nothing_is_noted_and_nothing_fails() -> None:
     with RunTableWriter(None) as journal:
-        tell_end(journal, publication(), "run1", "manual__1", "outbox1", None)
+        record_end(journal, publication(), "run1", "manual__1", "outbox1", None)
 
 
 @pytest.mark.airflow

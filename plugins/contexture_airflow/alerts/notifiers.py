@@ -52,13 +52,13 @@ class FailureNotifier(BaseNotifier):
     def notify(self, context: Context) -> None:
         """Tells about the failed task of this context."""
         from contexture_airflow.connections.settings import open_storage
-        from contexture_airflow.run_events import note_failure, open_journal
+        from contexture_airflow.run_events import open_journal, record_failure
 
         try:
             storage = open_storage()
             failure = failure_of(self.publication, context, storage)
             with open_journal(storage, self.log.warning) as journal:
-                note_failure(journal, failure)
+                record_failure(journal, failure)
             send_alert(failure, self.audience, storage, context, self.log)
         except Exception:
             # The run has failed already, and what is said about it must not hide why.

@@ -40,7 +40,7 @@ class ConcludeOperator(BaseOperator):
         from contexture_airflow.alerts.run_alerts import alert_dead_letters, alert_incompleteness, alerting_lost_topics
         from contexture_airflow.connections.settings import open_storage, targets
         from contexture_airflow.run import StagedOutbox
-        from contexture_airflow.run_events import note_end, open_journal, tell_end
+        from contexture_airflow.run_events import open_journal, record_end
         from contexture_airflow.steps.conclude import conclude_run
 
         storage, staged = open_storage(), StagedOutbox.received(self.staged)
@@ -48,15 +48,7 @@ class ConcludeOperator(BaseOperator):
         alerting = alerting_lost_topics(storage, publication, context, self.log)
         with alerting, open_journal(storage, self.log.warning) as journal:
             counts = conclude_run(storage, staged, targets(self.log.info), self.log.info, now=datetime.now(UTC))
-            note_end(
-                journal,
-                staged.publication,
-                staged.run,
-                staged.outbox,
-                keep_days=publication.retention.archive_days,
-                concluded=counts is not None,
-            )
-            tell_end(journal, publication, staged.run, context["dag_run"].run_id, staged.outbox, counts)
+            record_end(journal, publication, staged.run, context["dag_run"].run_id, staged.outbox, counts)
         alert_dead_letters(storage, publication, [staged.outbox], context, self.log)
         if counts is not None and counts["mode"] != "backfill":
             alert_incompleteness(storage, publication, context, self.log)

@@ -38,7 +38,7 @@ class QualityGateOperator(BaseOperator):
         from contexture_airflow.alerts.run_alerts import alerting_lost_topics
         from contexture_airflow.connections.settings import open_storage, targets
         from contexture_airflow.run import StagedOutbox
-        from contexture_airflow.run_events import note_prepared, open_journal
+        from contexture_airflow.run_events import open_journal, record_prepared
         from contexture_airflow.steps.quality_gate import judge
 
         dry_run = bool(context["params"].get("dry_run", False))
@@ -46,5 +46,5 @@ class QualityGateOperator(BaseOperator):
         publication = staged_publication(storage, staged.publication, staged.run)
         alerting = alerting_lost_topics(storage, publication, context, self.log)
         with alerting, open_journal(storage, self.log.warning) as journal:
-            note_prepared(journal, staged.publication, staged.run, staged.outbox)
+            record_prepared(journal, staged.publication, staged.run, staged.outbox)
             return judge(storage, staged, dry_run=dry_run, target_for=targets(self.log.info), report=self.log.info)

@@ -16,7 +16,7 @@ from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State
 from contexture_airflow.metrics import count_pending
 from contexture_airflow.run import RunPlan, RunRequest
-from contexture_airflow.run_events import NOWHERE, ShardNotes, note_plan, tell_started
+from contexture_airflow.run_events import NOWHERE, ShardNotes, record_start
 from contexture_airflow.steps.conclude import conclude_outbox
 from contexture_airflow.steps.plan_run import plan_run
 from contexture_airflow.steps.publish import attempts_of, check_ledger, send_shard, was_made_for_other_cluster
@@ -46,8 +46,8 @@ def finish_open_transaction(
         check_topics(storage, publication, target, report)
     plan = plan_run(storage, publication, request, target)
     report(f"{plan.mode} run {plan.sequence}: {plan.why}")
-    note_plan(journal, publication, request.run_id, plan, target.settings_shown())
-    tell_started(journal, publication, request, plan, State(storage, publication.name).pointer().fingerprint)
+    before = State(storage, publication.name).pointer().fingerprint
+    record_start(journal, publication, request, plan, settings=target.settings_shown(), fingerprint_before=before)
     return plan.model_copy(update={"settled": settled})
 
 
