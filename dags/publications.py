@@ -68,7 +68,7 @@ def publish(publication: Publication) -> DAG:
 
 def _stage(publication: Publication, plan: Any) -> BaseOperator:
     """What the source holds is prepared in Spark; what Contexture itself did is a few rows of a database."""
-    if publication.source.kind == "operations":
+    if not publication.source.has_content:
         own = _task("stage", StageOperationsOperator, pools.SOURCE)
         return StageOperationsOperator(**own, publication=publication, plan=plan)
     task = _task("stage", StagePublicationOperator, pools.SPARK)

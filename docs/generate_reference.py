@@ -8,24 +8,25 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic.fields import FieldInfo
 
 from contexture.events.rules import Rule
 from contexture.kafka.error_codes import HINTS, MEANINGS, OF_OTHERS, ErrorClass
-from contexture.publications.checks import UNSUPPORTED, Unsupported
+from contexture.publications.checks import FOR_OPERATIONS, UNSUPPORTED, Unsupported
 from contexture.publications.checks.quality import AGE_COLUMN, ATTRIBUTE_COLUMNS, ENTITY_COLUMNS, STRUCTURE_COLUMNS
 from contexture.publications.fields import Section
-from contexture.publications.fingerprint import CHANGES_RECORDS
-from contexture.publications.publication import Publication
+from contexture.publications.fingerprint import keys_that_change_records
+from contexture.publications.publication import PUBLICATIONS, Publication
 from contexture.sources.ngsi.rules import catalogue as of_entities
 from contexture.sources.sdmx.rules import catalogue as of_structures
 from contexture.sources.sdmx.rules.catalogue import LARGEST_ITEMS_BYTES, LARGEST_SCHEMA_BYTES
 
+CHANGES_RECORDS = frozenset(keys_that_change_records())
 FOLDER = Path(__file__).parent / "reference"
 GENERATED = "<!-- Written by docs/generate_reference.py; change the code, then run it again. -->"
-SCHEMA: dict[str, Any] = Publication.model_json_schema()
+SCHEMAS: dict[str, Any] = {kind: model.model_json_schema() for kind, model in PUBLICATIONS.items()}
 
 
 def pages() -> dict[str, str]:
@@ -45,17 +46,17 @@ def publication_page() -> str:
         "`contexture check FILE` shows them, and `contexture schema` prints the schema for editors.",
         "",
         "*Sends again*: a change of the key changes the publication's fingerprint, so that `resync.on_config_change`",
-        "applies. Values under *not yet* are known and refused.",
+        "applies. Values under *not yet* are known and refused. *Kinds* are the values of `source.kind`:",
+        "`ngsi` is a context broker, `sdmx` a structure registry, `operations` what Contexture itself did.",
         "",
         "## Top level",
         "",
-        *_table("", Publication),
+        *_table(""),
     ]
     for name, field in Publication.model_fields.items():
         section = field.annotation
         if isinstance(section, type) and issubclass(section, Section):
-            text = " ".join((section.__doc__ or "").split())
-            lines += ["", f"## {name}", "", text, "", *_table(name, section)]
+            lines += ["", f"## {name}", "", f"{field.description}.", "", *_table(name)]
     return "\n".join(lines) + "\n"
 
 
@@ -187,39 +188,64 @@ def _rules_table(rules: Sequence[Rule]) -> list[str]:
     return ["| rule | severity | scope | what it asks for |", "|---|---|---|---|", *rows]
 
 
-def _table(section: str, model: type[Section]) -> list[str]:
-    head = ["| key | type | default | sends again | meaning |", "|---|---|---|---|---|"]
-    return [*head, *_rows(section, model, "")]
+class _Key(NamedTuple):
+    """A key as one kind of publication has it."""
+
+    field: FieldInfo
+    type: str
 
 
-def _rows(section: str, model: type[Section], prefix: str) -> Iterator[str]:
-    properties = SCHEMA["properties"] if model is Publication else SCHEMA["$defs"][model.__name__]["properties"]
+def _table(section: str) -> list[str]:
+    found: dict[str, dict[str, _Key]] = {}
+    for kind, model in PUBLICATIONS.items():
+        owner = model.model_fields[section].annotation if section else model
+        assert isinstance(owner, type)
+        assert issubclass(owner, Section)
+        for name, key in _keys(kind, owner, "", at_top=not section):
+            if kind != "operations" or name in FOR_OPERATIONS.get(section, ()):
+                found.setdefault(name, {})[kind] = key
+    head = ["| key | kinds | type | default | sends again | meaning |", "|---|---|---|---|---|---|"]
+    return [*head, *(_row(section, name, kinds) for name, kinds in found.items())]
+
+
+def _keys(kind: str, model: type[Section], prefix: str, *, at_top: bool) -> Iterator[tuple[str, _Key]]:
+    schema = SCHEMAS[kind]
+    properties = schema["properties"] if at_top else schema["$defs"][model.__name__]["properties"]
     for name, field in model.model_fields.items():
         if name not in properties:
             # What the loader puts there is no key of a file, and the schema leaves it out.
             continue
         nested = field.annotation
-        if isinstance(nested, type) and issubclass(nested, Section):
-            if section:
-                yield from _rows(section, nested, f"{prefix}{name}.")
-            continue
-        key = f"{prefix}{name}"
-        again = "yes" if (f"{section}.{key}" if section else key) in CHANGES_RECORDS else "no"
-        meaning = f"{_cell(field.description or '')}{_not_yet(section, key)}"
-        yield f"| `{key}` | {_type(properties[name])} | {_default(field)} | {again} | {meaning} |"
+        if not (isinstance(nested, type) and issubclass(nested, Section)):
+            yield f"{prefix}{name}", _Key(field, _type(schema, properties[name]))
+        elif not at_top:
+            yield from _keys(kind, nested, f"{prefix}{name}.", at_top=False)
 
 
-def _type(schema: Mapping[str, Any]) -> str:
+def _row(section: str, name: str, kinds: Mapping[str, _Key]) -> str:
+    first = next(iter(kinds.values()))
+    of_kinds = "all" if len(kinds) == len(PUBLICATIONS) else ", ".join(kinds)
+    types = ", ".join(dict.fromkeys(part for key in kinds.values() for part in key.type.split(", ")))
+    defaults: dict[str, list[str]] = {}
+    for kind, key in kinds.items():
+        defaults.setdefault(_default(key.field), []).append(kind)
+    values = [value if "ngsi" in of else f"{', '.join(of)}: {value}" for value, of in defaults.items()]
+    again = "yes" if (f"{section}.{name}" if section else name) in CHANGES_RECORDS else "no"
+    meaning = f"{_cell(first.field.description or '')}{_not_yet(section, name)}"
+    return f"| `{name}` | {of_kinds} | {types} | {'; '.join(values)} | {again} | {meaning} |"
+
+
+def _type(whole: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     if "$ref" in schema:
-        return _type(SCHEMA["$defs"][schema["$ref"].rsplit("/", 1)[1]])
+        return _type(whole, whole["$defs"][schema["$ref"].rsplit("/", 1)[1]])
     if "enum" in schema:
         return ", ".join(f"`{value}`" for value in schema["enum"])
     if "const" in schema:
         return f"`{schema['const']}`"
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(_type(part) for part in schema["anyOf"]))
+        return " or ".join(dict.fromkeys(_type(whole, part) for part in schema["anyOf"]))
     if schema.get("type") == "array":
-        return f"list of {_type(schema.get('items', {}))}"
+        return f"list of {_type(whole, schema.get('items', {}))}"
     if schema.get("type") == "object":
         return "mapping"
     return {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}.get(

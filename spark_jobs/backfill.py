@@ -55,7 +55,7 @@ def _of_history_or_archive(order: StageOrder, of_history: Callable[[], Manifest]
 
 
 def _source(order: StageOrder) -> str:
-    return "the registry" if order.publication.source.kind == "sdmx" else "the context broker"
+    return order.publication.source.title
 
 
 def _told(sentence: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from contexture.publications import SdmxPublication
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
@@ -33,7 +34,7 @@ class StagePipeline(Protocol):
 
 def pipeline_of(order: StageOrder) -> StagePipeline:
     """The pipeline for the source of an order."""
-    if order.publication.source.kind == "sdmx":
+    if isinstance(order.publication, SdmxPublication):
         # Runs that read a broker need neither the registries' clients nor the splitter.
         from spark_jobs.structures.pipeline import StructurePipeline
 

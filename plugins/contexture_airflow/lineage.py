@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from contexture.publications import NgsiSource
 from contexture.storage.home import Storage
 from contexture.storage.orders import staged_publication
 from contexture.storage.outbox_reader import topic_counts
@@ -77,13 +78,13 @@ def no_lineage() -> OperatorLineage[Any, Any]:
 def source_name(publication: Publication) -> tuple[str, str]:
     """Namespace and name of what a publication reads: where it is, and what of it."""
     source = publication.source
-    if source.kind == "operations":
+    if not source.has_content:
         return _OWN
     address = urlsplit(source_connection(source.connection, source.kind).address)
     namespace = f"{address.scheme}://{address.hostname}{f':{address.port}' if address.port else ''}"
-    if source.kind == "sdmx":
+    if not isinstance(source, NgsiSource):
         return namespace, f"{address.path.strip('/') or 'registry'}/structure"
-    paths = source.service_path if isinstance(source.service_path, str) else ",".join(source.service_path)
+    paths = ",".join(source.service_path)
     return namespace, f"{source.service}{paths}" if source.service else paths
 
 

@@ -118,10 +118,12 @@ def notifier_access(connection_id: str) -> Access:
 
 def _target(publication: Publication, inboxes: Inboxes) -> NotificationTarget | None:
     from contexture.errors import ConfigurationError
+    from contexture.publications import NgsiPublication
     from contexture.reception.targets import target_of
 
     try:
-        return target_of(publication, notifier_access(publication.source.notifier_connection), inboxes)
+        notifier = NgsiPublication.of(publication).source.notifier_connection
+        return target_of(publication, notifier_access(notifier), inboxes)
     except ConfigurationError as error:
         log.error("%s takes no notifications: %s", publication.name, error)  # noqa: TRY400 - it says what to do
         return None

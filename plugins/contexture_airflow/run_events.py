@@ -12,7 +12,7 @@ from contexture.errors import ConfigurationError, ContextureError
 from contexture.monitoring import RunTables, RunTableWriter, TransactionRow, TransactionStatus
 from contexture.monitoring.alerts import Failure
 from contexture.monitoring.own_events import EventType, OwnEvent
-from contexture.monitoring.store import format_of, properties_of, topics_of
+from contexture.monitoring.store import properties_of
 from contexture.publications import Publication
 from contexture.sending import LedgerEntry, ShardResult
 from contexture.storage.delivery import SendAttempts
@@ -46,7 +46,7 @@ def _tell_started(
                 "mode": plan.mode,
             },
         )
-    if publication.source.kind != "operations":
+    if publication.source.has_content:
         _tell(
             journal,
             EventType.RUN_STARTED,
@@ -74,7 +74,7 @@ def _tell_end(
     counts: Mapping[str, JsonValue] | None,
 ) -> None:
     """A run has come to its good end; `counts` are None where there was nothing to conclude."""
-    if publication.source.kind == "operations":
+    if not publication.source.has_content:
         return
     data: dict[str, JsonValue] = {
         "run_id": run_id,
@@ -248,8 +248,8 @@ def record_start(
     def note(store: RunTables) -> None:
         store.producer_is(
             publication.name,
-            topics=topics_of(publication),
-            format_name=format_of(publication),
+            topics=publication.topics.summary,
+            format_name=publication.record_form,
             connection=publication.publish.connection,
         )
         store.producer_sends_by(
@@ -271,7 +271,7 @@ def source_noted(storage: Storage, publication: Publication, run: str, report: C
     Where it did not, a transaction of unknown content has failed, until a later run learns what that was. (What is read
     from a context broker are no transactions before they are prepared.)
     """
-    if publication.source.kind != "sdmx":
+    if not publication.source.has_log:
         yield
         return
     with open_journal(storage, report) as journal:

@@ -8,9 +8,13 @@ import zipfile
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from contexture.errors import ConfigurationError
-from contexture_airflow.connections.settings import SourceKind, connection, source_connection
+from contexture_airflow.connections.settings import connection, source_connection
+
+if TYPE_CHECKING:
+    from contexture.publications.source import SourceKind
 
 SOURCE_VARIABLE = "CONTEXTURE_SOURCE_CONNECTION"
 # A driver beside its executors needs no other address, and should offer none; executors elsewhere have to reach it.

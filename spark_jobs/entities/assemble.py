@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from contexture.publications import NgsiPublication
 from contexture.records.messages.envelopes import envelope
 from contexture.records.messages.ngsi_bodies import join
 from contexture.storage.home import Storage
@@ -257,6 +258,7 @@ class ShardAssembler:
         self._storage = Storage(preparation.home)
         self._plan = EventPlan.load(self._storage, preparation.work)
         self._envelope = envelope(preparation.publication)
+        self._transaction_records = NgsiPublication.of(preparation.publication).publish.transaction_records
         self._headers = preparation.headers
         self._schema = with_headers(_columns(preparation), self._headers)
         self._told = ToldDeletions(self._storage, preparation.work, shard, self._envelope)
@@ -317,7 +319,7 @@ class ShardAssembler:
         if table is None or not table.num_rows:
             return
         positions = np.arange(self._position, self._position + table.num_rows)
-        transactions = positions // self._preparation.publication.publish.transaction_records
+        transactions = positions // self._transaction_records
         table = _readdressed(table, self._preparation.order.replay.topic_prefix)
         table = table.append_column("position", pa.array(positions))
         table = table.append_column("transaction", pa.array(transactions))
@@ -334,7 +336,7 @@ class ShardAssembler:
 
     def _transactions(self, file: str) -> int:
         """How many there are; records for very many topics are put into groups first."""
-        size = self._preparation.publication.publish.transaction_records
+        size = self._transaction_records
         if needs_groups(self._topics):
             return group_by_topics(self._storage, file, self._topics, transaction_records=size)
         return -(-self._position // size)

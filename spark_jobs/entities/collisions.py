@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from contexture.publications import Publication
+from contexture.publications import NgsiPublication
 from contexture.records.changes import ChangeKind
 from contexture.records.changes.identity_hashes import hash_words
 from contexture.records.topics.collisions import Meanings, colliding
@@ -193,7 +193,7 @@ class Collision(NamedTuple):
     refused: bool
 
 
-def find_collisions(publication: Publication, snapshot: Any, reader: StateReader) -> list[Collision]:
+def find_collisions(publication: NgsiPublication, snapshot: Any, reader: StateReader) -> list[Collision]:
     """The events of a snapshot that are to be sent to another identity's topic, by topic.
 
     Of the identities that share a topic those that state has there hold it; else the one that came first does. Where

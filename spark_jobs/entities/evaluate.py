@@ -17,6 +17,7 @@ import msgspec
 import pyarrow as pa
 
 from contexture.events import ContextIdentity, identity_hash, identity_key
+from contexture.publications import NgsiPublication
 from contexture.records.changes import ChangeKind
 from contexture.records.messages.rendering import type_of
 from contexture.records.topics.collisions import Meanings
@@ -59,7 +60,7 @@ class Holding:
 
     def __init__(self, preparation: StageContext, lookup: StateLookup) -> None:
         self._everything = preparation.everything
-        self._suppresses = preparation.publication.source.suppress_unchanged
+        self._suppresses = NgsiPublication.of(preparation.publication).source.suppress_unchanged
         self._lookup = lookup
 
     def has(self, candidates: Sequence[Candidate]) -> list[bool]:
@@ -92,7 +93,7 @@ class EntityEvaluator:
     """Evaluates landing rows of one publication against one state."""
 
     def __init__(self, preparation: StageContext, lookup: StateLookup) -> None:
-        publication = preparation.publication
+        publication = NgsiPublication.of(preparation.publication)
         self._service = publication.source.service
         self._form = publication.source.api
         self._in_turn = preparation.in_turn
@@ -310,7 +311,7 @@ def evaluation(preparation: StageContext) -> Evaluation:
 
     def evaluate(batches: Iterable[Any]) -> Iterator[Any]:
         storage = Storage(preparation.home)
-        rewritten = not preparation.publication.source.suppress_unchanged
+        rewritten = not NgsiPublication.of(preparation.publication).source.suppress_unchanged
         name, pointer = preparation.publication.name, preparation.pointer_json
         lookup = load_lookup(preparation.home, name, pointer, times=rewritten)
         evaluator = EntityEvaluator(preparation, lookup)

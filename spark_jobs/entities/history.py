@@ -56,7 +56,7 @@ def _land(storage: Storage, order: StageOrder, connection: BrokerConnection, int
         pages = broker.history(
             query,
             interval,
-            whole=order.publication.topics.data_model != "dm-by-attribute",
+            whole=not order.publication.splits_by_attribute,
             deadline_seconds=float(selection.walk_deadline_seconds),
         )
         write_rows(storage, file, _rows(pages, selection.service))

@@ -55,7 +55,7 @@ def accepted_entities(spark: SparkSession, order: StageOrder) -> DataFrame:
     columns = pa.schema([stored.field(name) for name in (*_columns(order), "verdict", "part", "event")])
     rows = _current(spark, order, read_rows(spark, Storage(order.home), f"{_work(order)}/evaluated", columns))
     is_accepted = f"verdict <= {int(EventVerdict.UNCHANGED)} AND part = 0"
-    service = lit(order.publication.source.service)
+    service = lit(order.publication.source.tenant)
     return rows.where(is_accepted).select(*_columns(order)).withColumn("service", service)
 
 
@@ -65,7 +65,7 @@ def accepted_attributes(spark: SparkSession, order: StageOrder) -> DataFrame:
 
     rows = read_rows(spark, Storage(order.home), f"{_work(order)}/{ATTRIBUTES_FOLDER}", ATTRIBUTE_ROWS)
     rows = _current(spark, order, rows)
-    service = lit(order.publication.source.service)
+    service = lit(order.publication.source.tenant)
     return rows.withColumn("service", service).select(*ATTRIBUTE_COLUMNS)
 
 
@@ -73,7 +73,7 @@ def accepted_rows(order: StageOrder) -> pa.Table:
     """The rows of `accepted_entities`, read without Spark."""
     is_accepted = (ds.field("verdict") <= int(EventVerdict.UNCHANGED)) & (ds.field("part") == 0)
     table = current_rows(Storage(order.home), _work(order), _columns(order), is_accepted)
-    return table.append_column("service", pa.repeat(order.publication.source.service, table.num_rows))
+    return table.append_column("service", pa.repeat(order.publication.source.tenant, table.num_rows))
 
 
 def _current(spark: SparkSession, order: StageOrder, rows: DataFrame) -> DataFrame:

@@ -73,7 +73,7 @@ def land_notifications(
     entries = InboxReader(storage, order.publication.name).entries(claim.inbox_files)
     swapped = NotifiedOrder()
     path = f"{folder}/{FILE}"
-    arrived = write_rows(storage, path, _rows(entries, order.publication.source.service, swapped))
+    arrived = write_rows(storage, path, _rows(entries, order.publication.source.tenant, swapped))
     moves = swapped.moves()
     if moves:
         _renumber(storage, path, moves)

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from contexture.publications import NgsiPublication
 from contexture.records.batches import plan as plan_batches
 from contexture.records.changes import ChangeKind, Comparison, ShrinkGuard, compare
 from contexture.sources.ngsi.rules.catalogue import severities
@@ -116,7 +117,7 @@ def _batches(preparation: StageContext, sent: Any, cuts: Any) -> tuple[Any, Any,
     """
     topics = sent.column("topic").combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
     arrived = sent.column("received_at").cast(pa.int64()).to_numpy()
-    batches = preparation.publication.batches
+    batches = NgsiPublication.of(preparation.publication).batches
     batch, sub_batch = np.empty(len(topics), np.int64), np.empty(len(topics), np.int64)
     told: list[int] = []
     start = following = 0
@@ -244,7 +245,7 @@ def plan(
     rows = narrow_rows(storage, preparation, landed)
     snapshot, older = without_older_objects(rows)
     snapshot, skipped = without_outdated(storage, preparation, snapshot, reader)
-    collisions = find_collisions(preparation.publication, snapshot, reader)
+    collisions = find_collisions(NgsiPublication.of(preparation.publication), snapshot, reader)
     note_collisions(storage, preparation, snapshot, collisions)
     collided = np.array([found.row for found in collisions if found.refused], dtype=np.int64)
     snapshot = refusing(snapshot, collided)

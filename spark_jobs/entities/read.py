@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from contexture.errors import ContextureError, DefectError
-from contexture.publications import Publication
+from contexture.publications import NgsiPublication, Publication
 from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.ngsi.broker import Broker
 from contexture.sources.ngsi.connect import open_broker
@@ -246,7 +246,7 @@ def selection_of(order: StageOrder, watermark: str | None) -> Selection:
     whole = whole_selection(order.publication)
     if order.mode == "full" or watermark is None:
         return whole
-    source = order.publication.source
+    source = NgsiPublication.of(order.publication).source
     reached = _time(watermark) - timedelta(seconds=source.overlap_seconds)
     identities = "true" if source.detect_deletions else "false"
     return replace(whole, mode="changes", since=broker_text(reached), identities=identities)
@@ -254,7 +254,7 @@ def selection_of(order: StageOrder, watermark: str | None) -> Selection:
 
 def whole_selection(publication: Publication) -> Selection:
     """What to ask the source for to read everything."""
-    source = publication.source
+    source = NgsiPublication.of(publication).source
     return Selection(
         api=source.api,
         flavour=source.flavour,

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from contexture.errors import RejectedError
 from contexture.events import AttributeName, content_hash, identity_hash, identity_key, parse_json
+from contexture.publications import NgsiPublication
 from contexture.records.cloudevents.change_events import Occasion
 from contexture.records.messages.envelopes import Envelope, HeaderValues, envelope
 from contexture.records.messages.rendering import Rendered, renderer
@@ -144,7 +145,7 @@ class RecordMaker:
     """Makes the records of one publication."""
 
     def __init__(self, preparation: StageContext) -> None:
-        self._render = renderer(preparation.publication)
+        self._render = renderer(NgsiPublication.of(preparation.publication))
         self._envelope = envelope(preparation.publication)
         self._maximum_bytes = preparation.maximum_record_bytes
 

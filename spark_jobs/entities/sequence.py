@@ -25,6 +25,7 @@ import pyarrow.dataset as ds
 from contexture.errors import RejectedError
 from contexture.events import parse_json
 from contexture.kafka.partitioner import shards_for
+from contexture.publications import NgsiPublication
 from contexture.records.changes import Deletion, EventSequence, overtaken, replay_sequence
 from contexture.records.messages.envelopes import Envelope
 from contexture.sources.ngsi.entity import broker_time, system_time
@@ -80,7 +81,7 @@ class Turns:
         """Judges the notified entities of a snapshot; `left_out` as in `contexture.records.changes.replay_sequence`."""
         notified = snapshot.column("entity_hash").filter(snapshot.column("notified"))
         held = reader.of_entities(notified.combine_chunks(), _HELD)
-        repeats = not preparation.publication.source.suppress_unchanged
+        repeats = not NgsiPublication.of(preparation.publication).source.suppress_unchanged
         succession = replay_sequence(
             snapshot,
             held,

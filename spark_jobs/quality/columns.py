@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 
-from contexture.publications import Publication
+from contexture.publications import NgsiPublication, Publication
 from contexture.publications.checks.quality import ENTITY_COLUMNS, written_columns
 
 _IN_CONDITION = re.compile(r"`(?:value|type)_([^`]+)`|\b(?:value|type)_(\w+)")
@@ -55,10 +55,10 @@ def condition(written: str, safe: Mapping[str, str]) -> str:
 
 
 def _named(publication: Publication) -> Iterator[str]:
-    quality = publication.quality
-    if publication.source.kind == "sdmx":
-        # Structures have no attributes, whatever a column is called.
+    # Structures have no attributes, whatever a column is called.
+    if not isinstance(publication, NgsiPublication):
         return
+    quality = publication.quality
     yield from (*quality.required_attributes, *quality.attribute_types, *quality.ranges)
     for expectation in quality.expectations:
         if expectation.on != "entities":

@@ -9,7 +9,7 @@ from typing import Literal, cast
 
 from pydantic import JsonValue
 
-from contexture.publications import Publication
+from contexture.publications import EntityQuality, NgsiPublication, Publication, SdmxPublication
 from contexture.publications.checks.quality import COLUMN_ARGUMENTS
 from contexture.publications.quality import class_name
 from contexture.sources.sdmx.selectors import Selector
@@ -107,7 +107,7 @@ SERVICE_PATH = r"^/([A-Za-z0-9_]{1,50}(/[A-Za-z0-9_]{1,50}){0,9})?$"
 _ENTITIES = Columns("entities")
 
 
-def entity_expectations(publication: Publication) -> Iterator[Expected]:
+def entity_expectations(publication: NgsiPublication) -> Iterator[Expected]:
     """What holds of entities whatever their attributes are."""
     yield _ENTITIES.critical("unique-identity", UNIQUE, "identity", "no two rows are the same entity")
     yield _ENTITIES.critical("id-present", NOT_NULL, "id", "every entity has an id")
@@ -123,7 +123,7 @@ def entity_expectations(publication: Publication) -> Iterator[Expected]:
     yield _ENTITIES.warning("not-in-the-future", BETWEEN, "seconds_ahead", sentence, max_value=CLOCK_TOLERANCE_SECONDS)
 
 
-def about_attributes(publication: Publication) -> Iterator[Expected]:
+def about_attributes(publication: NgsiPublication) -> Iterator[Expected]:
     """What the publication says of single attributes."""
     safe, quality = column_names(publication), publication.quality
     for name in quality.required_attributes:
@@ -181,7 +181,8 @@ def run_expectations(publication: Publication) -> Iterator[Expected]:
     """Volume, shares, rules about all that is held, and age."""
     quality, many = publication.quality, subject_of(publication).frame
     volume = limits(quality.minimum_entities, quality.maximum_entities)
-    share, age = quality.max_quarantined_share, quality.fresh_within_seconds
+    share = quality.max_quarantined_share
+    age = quality.fresh_within_seconds if isinstance(quality, EntityQuality) else None
     sentence = f"the number of {many} in the source is {in_words(volume)}"
     yield _SUMMARY.critical("volume", BETWEEN, "in_source", sentence, **volume)
     sentence = f"row rules refuse at most {share:.4g} of the {many}"
@@ -218,7 +219,7 @@ TOPICS = rf"^(?:{TOPIC_NAME}(?:,{TOPIC_NAME})*)?$"
 _STRUCTURES = Columns("structures")
 
 
-def structure_expectations(publication: Publication) -> Iterator[Expected]:
+def structure_expectations(publication: SdmxPublication) -> Iterator[Expected]:
     """What holds of structures, whatever they are about."""
     yield _STRUCTURES.critical("unique-urn", UNIQUE, "urn", "no two rows are the same structure")
     yield _STRUCTURES.critical("urn-present", NOT_NULL, "urn", "every structure has a URN")
@@ -269,6 +270,7 @@ def suite(publication: Publication, *, of_snapshot: bool = True, in_turn: bool =
 
 
 def _about_rows(publication: Publication) -> tuple[Expected, ...]:
-    if publication.source.kind == "sdmx":
+    if isinstance(publication, SdmxPublication):
         return tuple(structure_expectations(publication))
-    return (*entity_expectations(publication), *about_attributes(publication))
+    entities = NgsiPublication.of(publication)
+    return (*entity_expectations(entities), *about_attributes(entities))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, Literal
 import pyarrow.dataset as ds
 
 from contexture.events.rules import Rule, Setting, Severity
-from contexture.publications import Publication
+from contexture.publications import Publication, SdmxPublication
 from contexture.sources.ngsi.rules import catalogue as of_entities
 from contexture.sources.sdmx.rules import catalogue as of_structures
 from contexture.storage.quarantine import SAMPLES, RuleSample, identity_text
@@ -80,7 +80,7 @@ STRUCTURES = Subject("structures", "urn", of_structures.RULES, of_structures.REJ
 
 def subject_of(publication: Publication) -> Subject:
     """What the source of a publication holds."""
-    return STRUCTURES if publication.source.kind == "sdmx" else ENTITIES
+    return STRUCTURES if isinstance(publication, SdmxPublication) else ENTITIES
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,7 @@ class StageContext:
     @property
     def by_attribute(self) -> bool:
         """Whether an event is one attribute rather than one entity."""
-        return self.publication.topics.data_model == "dm-by-attribute"
+        return self.publication.splits_by_attribute
 
     @property
     def maximum_record_bytes(self) -> int:
@@ -155,7 +155,7 @@ class StageContext:
     @property
     def joins_lines(self) -> bool:
         """Whether the events of a sub-batch travel as lines of one record."""
-        return self.publication.message.format == "cygnus-lines" and self.publication.batches.batch_size > 1
+        return self.publication.joins_lines
 
 
 def event_number(ordinal: int, part: int) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from contexture.publications import EntityQuality, NgsiPublication, Publication, SizedPublish
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
@@ -95,18 +96,28 @@ def outbox_id(order: StageOrder, landing_digest: str, generation: int) -> str:
     parts = {
         "publication": publication.name,
         "fingerprint": order.fingerprint,
-        "quality": publication.quality.model_dump(mode="json"),
-        "collision": publication.topics.collision,
-        "shards": publication.publish.shards,
-        "transaction_records": publication.publish.transaction_records,
+        **_settings(publication),
         "landing": landing_digest,
         "generation": generation,
         "mode": order.mode,
         "republish": order.republish and order.run,
-        "suppress_unchanged": publication.source.suppress_unchanged,
         "format": FORMAT_VERSION,
     }
     return sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
+
+
+def _settings(publication: Publication) -> dict[str, object]:
+    """What outboxes are made by, without the fingerprint. Each id has all keys: a kind of source without one of them
+    counts with its default, so that a key that a kind gains changes no id of the others."""
+    entities = publication if isinstance(publication, NgsiPublication) else None
+    publish = publication.publish
+    return {
+        "quality": EntityQuality().model_dump(mode="json") | publication.quality.model_dump(mode="json"),
+        "collision": entities.topics.collision if entities else "warn",
+        "shards": publish.shards,
+        "transaction_records": publish.transaction_records if isinstance(publish, SizedPublish) else 50000,
+        "suppress_unchanged": entities.source.suppress_unchanged if entities else True,
+    }
 
 
 def preparation_of(order: StageOrder, landing: LandingManifest, digest: str) -> StageContext:

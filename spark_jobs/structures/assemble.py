@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from contexture.publications import SdmxPublication
 from contexture.records.cloudevents.change_events import Occasion
 from contexture.records.messages.envelopes import StructureContent, StructureEnvelope, structure_envelope
 from contexture.storage.home import Storage
@@ -292,7 +293,7 @@ def _groups(planned: Any) -> Iterator[tuple[int, Any]]:
 
 def _headers_of_conversions(preparation: StageContext) -> Sequence[str]:
     """The headers about conversions, where some are allowed."""
-    return TRANSCODED_HEADERS if preparation.publication.message.allow_lossy else ()
+    return TRANSCODED_HEADERS if SdmxPublication.of(preparation.publication).message.allow_lossy else ()
 
 
 def _records(rows: Any, first: int, values: Sequence[Any], headers: Mapping[str, Any], schema: Any) -> Any:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from contexture.errors import RejectedError
 from contexture.events.rules import RuleFindings, Violation
-from contexture.publications import Publication
+from contexture.publications import SdmxPublication
 from contexture.records.changes import ChangeKind
 from contexture.records.messages.envelopes import structure_envelope
 from contexture.sources.sdmx import Artefact, Format, StructureMessageError, UnsplittableFormatError, Urn, split
@@ -99,7 +99,7 @@ class Conversion:
         )
 
 
-def conversion_of(publication: Publication, options: StructureRuleOptions) -> Conversion | None:
+def conversion_of(publication: SdmxPublication, options: StructureRuleOptions) -> Conversion | None:
     """The conversion that a publication allows; None: it allows none."""
     if not publication.message.allow_lossy:
         return None
@@ -158,7 +158,7 @@ class Seen:
 class StructureLook:
     """Looks at landed structures under the rules of one publication."""
 
-    def __init__(self, publication: Publication) -> None:
+    def __init__(self, publication: SdmxPublication) -> None:
         self._options = StructureRuleOptions.for_publication(publication)
         self._envelope = structure_envelope(publication)
         self._conversion = conversion_of(publication, self._options)
@@ -311,7 +311,7 @@ def evaluation(preparation: StageContext, units: Sequence[Unit]) -> Callable[[It
     """The function that looks at units by their numbers; yields a row of EVENTS for each."""
 
     def evaluate(batches: Iterator[Any]) -> Iterator[Any]:
-        look = StructureLook(preparation.publication)
+        look = StructureLook(SdmxPublication.of(preparation.publication))
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 events = _evaluate(preparation, look, units[number], number)

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from contexture.errors import ConfigurationError
 from contexture.events import identity_hash
+from contexture.publications import SdmxPublication
 from contexture.records.changes import ChangeKind, ShrinkGuard
 from contexture.records.changes.structure_changes import (
     NO_CONTENT,
@@ -203,7 +204,7 @@ def plan_run(storage: Storage, preparation: StageContext, landing: LandingManife
         return _past_plan(storage, preparation, landing, looked_at, held)
     events, run = _events(looked_at), _run(preparation, landing)
     try:
-        plan = plan_structures(events, held, router(preparation.publication.topics), run)
+        plan = plan_structures(events, held, router(SdmxPublication.of(preparation.publication).topics), run)
     except ConfigurationError as error:
         if "vanishing" in error.context:
             _keep_vanishing(storage, preparation, sorted(held.keys() - {event.urn for event in events}), held, run)
@@ -237,7 +238,7 @@ def _past_plan(
     now: Mapping[str, HeldStructure],
 ) -> StructureRunPlan:
     """What a registry did in the past, told from what there was before it; state has no part in it."""
-    routes, events, skipped = router(preparation.publication.topics), _events(looked_at), 0
+    routes, events, skipped = router(SdmxPublication.of(preparation.publication).topics), _events(looked_at), 0
     before = held_before(storage, preparation, routes)
     plan = plan_structures(events, before, routes, _run(preparation, landing))
     if preparation.skips_outdated:
@@ -315,7 +316,7 @@ def broken_rules(
     preparation: StageContext, landing: LandingManifest, planned: StructureRunPlan
 ) -> tuple[dict[str, int], dict[str, int]]:
     """How often each rule is broken that is only counted, and how often each that rejects the run."""
-    options = StructureRuleOptions.for_publication(preparation.publication)
+    options = StructureRuleOptions.for_publication(SdmxPublication.of(preparation.publication))
     # What the log tells behind a catch-up stands in a whole landing too.
     in_turn = not landing.complete or planned.rows.column("source_transaction").null_count < planned.rows.num_rows
     broken = _broken(planned, options, in_turn=in_turn)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from contexture.errors import DefectError
+from contexture.publications import SdmxPublication
 from contexture.records.changes.structure_changes import newly_routed
 from contexture.records.topics.structure_routes import Router
 from contexture.sources.sdmx import Format, Selector
@@ -28,7 +29,6 @@ from spark_jobs.structures.read_tasks import ReadTask, read_in_tasks
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from contexture.sources.sdmx.registry.connection import AskedFlavour
 
 DEFAULT_MEDIA_TYPE = Format.SDMX_ML_2_1.media_type
 
@@ -64,9 +64,8 @@ def _pull(
     spark: SparkSession, order: StageOrder, connection: RegistryConnection, watermark: str | None
 ) -> LandingManifest:
     started_at = datetime.now(UTC)
-    source = order.publication.source
-    # Loading refuses the flavours of brokers here.
-    with open_registry(connection, flavour=cast("AskedFlavour", source.flavour)) as registry:
+    source = SdmxPublication.of(order.publication).source
+    with open_registry(connection, flavour=source.flavour) as registry:
         registry.probe()
         intake = ReadContext(
             registry,
@@ -143,7 +142,7 @@ def land(
 
 
 def _moved(order: StageOrder) -> Moved:
-    routes = order.publication.topics.routes
+    routes = SdmxPublication.of(order.publication).topics.routes
     return partial(newly_routed, Router(routes)) if routes else no_version_moves
 
 
@@ -154,9 +153,10 @@ def _is_unchanged(intake: ReadContext, before: Listed, since: str) -> bool:
 
 
 def _reading(order: StageOrder, connection: RegistryConnection, registry: Registry) -> ReadTask:
-    source = order.publication.source
+    publication = SdmxPublication.of(order.publication)
+    source = publication.source
     media_type = source.media_type or DEFAULT_MEDIA_TYPE
-    target = target_format(media_type) if order.publication.message.allow_lossy else None
+    target = target_format(media_type) if publication.message.allow_lossy else None
     return ReadTask(
         connection=connection,
         flavour=registry.flavour,

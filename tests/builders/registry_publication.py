@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from contexture.publications import Publication
+from contexture.publications import SdmxPublication
 from contexture.publications.quality import Quality
-from contexture.publications.source import Source
+from contexture.publications.source import SdmxSource
 
 
-def registry_publication(select: tuple[str, ...] = (), **quality: object) -> Publication:
+def registry_publication(select: tuple[str, ...] = (), **quality: object) -> SdmxPublication:
     """A publication of structures with these selectors and this section `quality`."""
-    source = Source.model_validate({"kind": "sdmx", "connection": "registry", "select": select})
-    return Publication.model_construct(
+    source = SdmxSource.model_validate({"kind": "sdmx", "connection": "registry", "select": select})
+    return SdmxPublication.model_construct(
         name="structures", description="", source=source, quality=Quality.model_validate(quality)
     )

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.publications import Publication
-from contexture.publications.delivery import Message
-from contexture.publications.source import Source
-from contexture.publications.topics import Topics
+from contexture.publications import SdmxPublication
+from contexture.publications.delivery import StructureMessage
+from contexture.publications.source import SdmxSource
+from contexture.publications.topics import StructureTopics
 from contexture.sources.sdmx import Selector
 from contexture.sources.sdmx.registry import RegistryConnection, splittable
 from contexture.storage.manifests import Mode
@@ -45,11 +45,11 @@ def structure_order(
     **source: Any,
 ) -> StageOrder:
     """The stage of a publication `codes` of a registry's structures."""
-    message = Message.model_validate({"format": "sdmx", "allow_lossy": allow_lossy})
-    selected = Source.model_validate({"kind": "sdmx", "connection": "registry", **source})
-    topics = Topics.model_validate({"naming": "fixed", "topics": ["codes"]})
+    message = StructureMessage.model_validate({"allow_lossy": allow_lossy})
+    selected = SdmxSource.model_validate({"kind": "sdmx", "connection": "registry", **source})
+    topics = StructureTopics.model_validate({"topics": ["codes"]})
     return StageOrder.model_construct(
-        publication=Publication.model_construct(name="codes", source=selected, topics=topics, message=message),
+        publication=SdmxPublication.model_construct(name="codes", source=selected, topics=topics, message=message),
         fingerprint="f",
         home=str(home),
         run=run,

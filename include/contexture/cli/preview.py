@@ -14,7 +14,7 @@ from contexture.cli import exit_codes
 if TYPE_CHECKING:
     from contexture.events import ContextIdentity
     from contexture.operations.actions.preview import NamePreview, NameRequest
-    from contexture.publications import Publication
+    from contexture.publications import NgsiPublication
 
 app = typer.Typer(add_completion=False)
 
@@ -53,7 +53,9 @@ def preview_names(
     for note in loaded.notes:
         typer.echo(str(note), err=True)
     publication = loaded.publication
-    if publication.source.kind != "ngsi":
+    from contexture.publications import NgsiPublication
+
+    if not isinstance(publication, NgsiPublication):
         raise typer.BadParameter("this is about entities; contexture check shows where other events go")
     asked = _asked(publication, entity or [], attribute or [], path)
     of_sample, refused = _of_sample(publication, sample)
@@ -63,7 +65,9 @@ def preview_names(
     raise typer.Exit(exit_codes.INVALID if failed else exit_codes.OK)
 
 
-def _asked(publication: Publication, entities: list[str], attributes: list[str], path: str | None) -> list[NameRequest]:
+def _asked(
+    publication: NgsiPublication, entities: list[str], attributes: list[str], path: str | None
+) -> list[NameRequest]:
     from contexture.operations.actions.preview import NameRequest, asked_entity, splits_by_attribute
 
     if path is not None:
@@ -88,7 +92,7 @@ def _path_of_entities(path: str) -> str:
     return str(checked)
 
 
-def _of_sample(publication: Publication, path: Path | None) -> tuple[list[NameRequest], list[str]]:
+def _of_sample(publication: NgsiPublication, path: Path | None) -> tuple[list[NameRequest], list[str]]:
     from contexture.operations.actions import preview
     from contexture.operations.actions.preview import asked_of_sample
 

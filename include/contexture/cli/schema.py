@@ -23,9 +23,17 @@ def show_schema() -> None:
 
 def editor_schema() -> str:
     """The schema as the text of a file: keys, types and values. What excludes each other, only loading knows."""
-    from contexture.publications import Publication
+    from contexture.publications.publication import PUBLICATIONS
 
-    schema = {"$schema": _DIALECT, **Publication.model_json_schema(mode="validation")}
-    # A source of Contexture's own events has none.
-    schema["$defs"]["Source"]["required"].remove("connection")
+    schemas = [model.model_json_schema(mode="validation") for model in PUBLICATIONS.values()]
+    schema = {"$schema": _DIALECT, **schemas[0], "title": "Contexture publication"}
+    schema["$defs"] = {name: part for each in schemas for name, part in each["$defs"].items()}
+    for section in schema["properties"]:
+        parts = [each["properties"][section] for each in schemas]
+        if any(part != parts[0] for part in parts):
+            forms = list(dict.fromkeys(part["$ref"] for part in parts))
+            schema["properties"][section] = {
+                "description": parts[0]["description"],
+                "anyOf": [{"$ref": form} for form in forms],
+            }
     return json.dumps(schema, ensure_ascii=False, indent=2) + "\n"

@@ -11,6 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from contexture.monitoring.own_events import StoredEvent, records
+from contexture.publications import OperationsPublication
 from contexture.records.cloudevents import Record
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest, QualityVerdict, ShardManifest
@@ -64,7 +65,7 @@ def _outbox_id(order: StageOrder, reading: EventBatch) -> str:
         order.mode,
         # An outbox that was rejected is not that of the next run, which may find the same events.
         order.run,
-        order.publication.publish.transaction_records,
+        OperationsPublication.of(order.publication).publish.transaction_records,
         reading.generation,
         [event.id for event in reading.events],
     ]
@@ -93,7 +94,7 @@ def _table(order: StageOrder, events: Sequence[StoredEvent], made: Sequence[Reco
     """The records in sending order: each event to each topic, before the next one."""
     topics = order.publication.topics.topics
     rows = [(event, record, topic) for event, record in zip(events, made, strict=True) for topic in topics]
-    limit = order.publication.publish.transaction_records
+    limit = OperationsPublication.of(order.publication).publish.transaction_records
     columns: dict[str, list[Any]] = {
         "position": list(range(len(rows))),
         "topic": [topic for _, _, topic in rows],

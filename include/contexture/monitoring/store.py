@@ -36,7 +36,6 @@ from contexture.monitoring.tables import (
 )
 from contexture.publications import Publication
 from contexture.publications.resolved import resolve_keys
-from contexture.sources.sdmx.formats import Format
 from contexture.storage.delivery import SendAttempts
 from contexture.storage.manifests import RegistryPart
 
@@ -119,20 +118,6 @@ class ProducerSettings(TableAccess):
             for name, value in sorted(settings.items()):
                 option = {"connection": connection, "name": name, "value": value}
                 writing.execute(self._replacing(CONNECTION_SETTINGS, option))
-
-
-def topics_of(publication: Publication) -> str:
-    """Returns how a publication names its topics: the names in its file, routes included, or its naming."""
-    topics = publication.topics
-    named = dict.fromkeys([*topics.topics, *(name for route in topics.routes for name in route.topics)])
-    return ",".join(named) or f"{topics.naming} {topics.data_model}"
-
-
-def format_of(publication: Publication) -> str:
-    """Returns the form of a publication's records: of structures the media type, else `message.format`."""
-    if publication.source.kind == "sdmx":
-        return publication.source.media_type or Format.SDMX_ML_2_1.media_type
-    return str(publication.message.format)
 
 
 def properties_of(publication: Publication) -> list[str]:

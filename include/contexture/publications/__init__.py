@@ -1,12 +1,12 @@
 """Publications: one YAML file for each configured flow, and everything that may be wrong with it.
 
-The model and its defaults are in `publication`, `source`, `topics`, `delivery` and `quality`; what excludes each other
-in `combinations`; what this version can't do yet in `supported`.
+A publication is of one of three kinds, by `source.kind`: `NgsiPublication`, `SdmxPublication` or
+`OperationsPublication`, each with sections of its own. What keys exclude each other is in `checks`.
 """
 
 from __future__ import annotations
 
-from contexture.publications.delivery import Batches, Message, Publish
+from contexture.publications.delivery import Batches, Message, Publish, SizedPublish
 from contexture.publications.fingerprint import canonical_json, fingerprint
 from contexture.publications.loading import (
     LoadedPublication,
@@ -16,15 +16,28 @@ from contexture.publications.loading import (
     load_publications,
 )
 from contexture.publications.problems import Problem, PublicationError
-from contexture.publications.publication import Publication, Resync, Retention
-from contexture.publications.quality import Quality, Range
-from contexture.publications.source import ShrinkLimit, Source
-from contexture.publications.topics import Topics
+from contexture.publications.publication import (
+    NgsiPublication,
+    OperationsPublication,
+    Publication,
+    Resync,
+    Retention,
+    SdmxPublication,
+)
+from contexture.publications.quality import EntityQuality, Quality, Range
+from contexture.publications.source import NgsiSource, OperationsSource, SdmxSource, ShrinkLimit, Source
+from contexture.publications.topics import EntityTopics, StructureTopics, Topics
 
 __all__ = [
     "Batches",
+    "EntityQuality",
+    "EntityTopics",
     "LoadedPublication",
     "Message",
+    "NgsiPublication",
+    "NgsiSource",
+    "OperationsPublication",
+    "OperationsSource",
     "Problem",
     "Publication",
     "PublicationError",
@@ -33,8 +46,12 @@ __all__ = [
     "Range",
     "Resync",
     "Retention",
+    "SdmxPublication",
+    "SdmxSource",
     "ShrinkLimit",
+    "SizedPublish",
     "Source",
+    "StructureTopics",
     "Topics",
     "canonical_json",
     "discover",

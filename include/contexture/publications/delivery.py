@@ -6,7 +6,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictInt, StrictStr
 
-from contexture.publications.fields import ConnectionId, Count, Flag, Positive, Section, Text
+from contexture.publications.fields import (
+    ChangesNoRecord,
+    ChangesRecords,
+    ConnectionId,
+    Count,
+    Flag,
+    Positive,
+    Section,
+    Text,
+)
 from contexture.publications.topics import TopicName
 
 KEY_IDENTITY = "identity"
@@ -15,67 +24,142 @@ KEY_TOPIC = "topic"
 
 
 class Batches(Section):
+    """Retries of what could not be sent; parameter names and defaults are those of the Cygnus Kafka sink."""
+
+    batch_ttl: Annotated[StrictInt, Field(ge=-1), ChangesNoRecord("when it is sent again, not what")] = Field(
+        10, description="Retries; 0: none, -1: for ever (Cygnus)"
+    )
+    batch_retry_intervals: Annotated[
+        tuple[Positive, ...], Field(min_length=1), ChangesNoRecord("when it is sent again, not what")
+    ] = Field((5000,), description="Milliseconds before each retry; the last repeats (Cygnus)")
+
+
+class EntityBatches(Batches):
     """Batches and their retries; parameter names and defaults are those of the Cygnus Kafka sink."""
 
-    batch_size: Positive = Field(1, description="Events of a batch, in arrival order (Cygnus)")
-    batch_timeout: Positive = Field(30, description="Seconds after its first event at which a batch closes (Cygnus)")
-    batch_ttl: Annotated[StrictInt, Field(ge=-1)] = Field(10, description="Retries; 0: none, -1: for ever (Cygnus)")
-    batch_retry_intervals: Annotated[tuple[Positive, ...], Field(min_length=1)] = Field(
-        (5000,), description="Milliseconds before each retry; the last repeats (Cygnus)"
+    batch_size: Annotated[Positive, ChangesRecords("decides which events share a record")] = Field(
+        1, description="Events of a batch, in arrival order (Cygnus)"
     )
+    batch_timeout: Annotated[Positive, ChangesRecords("decides which events share a record")] = Field(
+        30, description="Seconds after its first event at which a batch closes (Cygnus)"
+    )
+
+
+Format = Literal["cygnus-lines", "ngsiv1", "ngsiv2", "ngsi-ld", "sdmx", "operations"]
+Envelope = Literal["none", "cloudevents-binary", "cloudevents-structured"]
 
 
 class Message(Section):
     """The form of a record: its value, its envelope and its key."""
 
-    format: Literal["cygnus-lines", "ngsiv1", "ngsiv2", "ngsi-ld", "sdmx", "operations"] = Field(
-        "ngsiv2", description="Form of the value; structures: always sdmx; what Contexture itself did: operations"
+    format: Annotated[Format, ChangesRecords("the value of a record")] = Field(
+        "ngsiv2", description="Form of the value"
     )
-    envelope: Literal["none", "cloudevents-binary", "cloudevents-structured"] = Field(
+    envelope: Annotated[Envelope, ChangesRecords("the value and headers of a record")] = Field(
         "none", description="CloudEvents Kafka binding around the value"
     )
-    key: Text = Field(
+    key: Annotated[Text, ChangesRecords("the key of a record")] = Field(
+        KEY_IDENTITY, description="identity: the key of a record is what it is about"
+    )
+
+
+class EntityMessage(Message):
+    """The form of an entity's record: its value, its envelope and its key."""
+
+    format: Annotated[
+        Literal["cygnus-lines", "ngsiv1", "ngsiv2", "ngsi-ld"], ChangesRecords("the value of a record")
+    ] = Field("ngsiv2", description="Form of the value")
+    key: Annotated[Text, ChangesRecords("the key of a record")] = Field(
         KEY_IDENTITY,
         description="identity, none, topic, or a field: id, type, service, service_path or the name of an attribute",
     )
-    media_type: Text | None = Field(None, description="Registry: see source.media_type, which says it")
-    allow_lossy: Flag = Field(
+
+
+class StructureMessage(Message):
+    """The form of a structure's record; its key is its URN."""
+
+    format: Annotated[Literal["sdmx"], ChangesRecords("the value of a record")] = Field(
+        "sdmx", description="sdmx: the structure in the form of source.media_type"
+    )
+    key: Annotated[Literal["identity"], ChangesRecords("the key of a record")] = Field(
+        "identity", description="identity: the key of a structure is its URN"
+    )
+    allow_lossy: Annotated[Flag, ChangesRecords("the value of a record")] = Field(
         False,
-        description="Registry: convert what it doesn't write in the form of source.media_type, though something may be "
+        description="Convert what the registry doesn't write in the form of source.media_type, though something may be "
         "lost; what is lost is told",
     )
+
+
+class EventMessage(Message):
+    """The form of a record of Contexture's own events, which are CloudEvents."""
+
+    format: Annotated[Literal["operations"], ChangesRecords("the value of a record")] = Field(
+        "operations", description="operations: what Contexture itself did"
+    )
+    envelope: Annotated[
+        Literal["cloudevents-binary", "cloudevents-structured"], ChangesRecords("the value and headers of a record")
+    ] = Field("cloudevents-binary", description="CloudEvents Kafka binding around the value")
 
 
 class Publish(Section):
     """How the outbox is sent."""
 
-    connection: ConnectionId = Field("kafka_default", description="Id of the Airflow connection to Kafka")
-    shards: Annotated[Positive, Field(le=1000)] = Field(
-        2, description="Senders beside each other; structures: always 1"
+    connection: Annotated[ConnectionId, ChangesRecords("the cluster that records go to")] = Field(
+        "kafka_default", description="Id of the Airflow connection to Kafka"
     )
-    transaction_records: Positive = Field(50000, description="Records of one Kafka transaction, at most")
-    transactional_id_prefix: Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9._-]{1,100}$")] = Field(
-        "tx", description="What transactional ids begin with"
-    )
-    on_failure: Literal["stop", "dead-letter"] = Field(
+    shards: Annotated[
+        Positive, Field(le=1000), ChangesNoRecord("who sends a record, not where to; outbox ids cover it")
+    ] = Field(2, description="Senders beside each other")
+    transactional_id_prefix: Annotated[
+        StrictStr, Field(pattern=r"^[A-Za-z0-9._-]{1,100}$"), ChangesNoRecord("who sends a record, not where to")
+    ] = Field("tx", description="What transactional ids begin with")
+    on_failure: Annotated[
+        Literal["stop", "dead-letter"], ChangesNoRecord("what happens to records that can't be sent")
+    ] = Field(
         "stop",
-        description="What a record that can never be sent does: stop sending, or go to the dead-letter topic; of "
-        "structures and operations always stop",
+        description="What a record that can never be sent does: stop sending, or go to the dead-letter topic",
     )
-    dead_letter_topic: TopicName | None = Field(
+    dead_letter_topic: Annotated[TopicName | None, ChangesNoRecord("where records go that can't be sent")] = Field(
         None, description="With on_failure: dead-letter; unless named, contexture.dead-letter.<publication>"
     )
-    max_dead_letters: Annotated[StrictInt, Field(ge=1, le=1000)] = Field(
+    max_dead_letters: Annotated[StrictInt, Field(ge=1, le=1000), ChangesNoRecord("a guard that stops a run")] = Field(
         10, description="With on_failure: dead-letter: more records of one run and shard that can't be sent stop it"
     )
-    broker_wait_seconds: Count = Field(300, description="How long a broker may be away before batch_ttl counts")
-    broker_list: Text | None = Field(
+    broker_wait_seconds: Annotated[Count, ChangesNoRecord("how long a sender waits")] = Field(
+        300, description="How long a broker may be away before batch_ttl counts"
+    )
+    broker_list: Annotated[Text | None, ChangesNoRecord("without effect")] = Field(
         None,
         description="Cygnus; without effect: the connection holds the brokers",
         json_schema_extra={"deprecated": True},
     )
-    zookeeper_endpoint: Text | None = Field(
+    zookeeper_endpoint: Annotated[Text | None, ChangesNoRecord("without effect")] = Field(
         None,
         description="Cygnus; without effect: today's Kafka has no ZooKeeper",
         json_schema_extra={"deprecated": True},
     )
+
+
+class SizedPublish(Publish):
+    """How records are sent that are cut into transactions by their number."""
+
+    transaction_records: Annotated[Positive, ChangesNoRecord("what becomes visible together, not what is sent")] = (
+        Field(50000, description="Records of one Kafka transaction, at most")
+    )
+
+
+class StructurePublish(Publish):
+    """How structures are sent: by one sender, as the transactions of a registry have one order."""
+
+    shards: Annotated[
+        Positive, Field(le=1000), ChangesNoRecord("who sends a record, not where to; outbox ids cover it")
+    ] = Field(1, description="1: transactions have one order")
+
+
+class EventPublish(SizedPublish):
+    """How Contexture's own events are sent: by one sender, because they have one order."""
+
+    shards: Annotated[
+        Positive, Field(le=1000), ChangesNoRecord("who sends a record, not where to; outbox ids cover it")
+    ] = Field(1, description="1: events have one order")

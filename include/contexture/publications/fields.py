@@ -6,6 +6,7 @@ NGSI-LD has tenants in place of services, and scopes in place of service paths.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import (
@@ -177,6 +178,20 @@ SelectorText = Annotated[Text, AfterValidator(_check_selector)]
 Texts = Annotated[tuple[Text, ...], OneOrMany]
 ConfigValue = Annotated[StrictStr, BeforeValidator(_as_config_value, json_schema_input_type=str | float | bool)]
 ConnectionId = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9_.-]{1,250}$")]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesRecords:
+    """A mark of a key: another value may change records or where they go, so that all are sent again."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesNoRecord:
+    """A mark of a key: no value of it changes a record."""
+
+    reason: str
 
 
 class Section(BaseModel):

@@ -23,7 +23,7 @@ from contexture.publications.problems import (
     dotted,
     without_secrets,
 )
-from contexture.publications.publication import Publication
+from contexture.publications.publication import Publication, publication_class
 from contexture.publications.schema_files import with_models
 from contexture.publications.topics import CYGNUS_2_19
 from contexture.publications.yaml_document import DocumentError, Span, YamlDocument
@@ -92,7 +92,7 @@ def validate(data: object) -> tuple[Publication | None, list[ModelProblem]]:
         return Publication.model_validate(data), []
     except ValidationError as error:
         details = error.errors(include_url=False)
-    findings = list(_findings(details))
+    findings = list(_findings(details, publication_class(data)))
     wrong = [tuple(detail["loc"]) for detail in details if detail["loc"]]
     return None, [*findings, *_of_the_rest(data, wrong)] if wrong else findings
 
@@ -101,13 +101,13 @@ def _not_a_mapping(data: object) -> str:
     return "the file is empty" if data is None else "a publication is not a list or a single value"
 
 
-def _findings(details: list[ErrorDetails]) -> Iterator[ModelProblem]:
+def _findings(details: list[ErrorDetails], model: type[Publication]) -> Iterator[ModelProblem]:
     for detail in details:
         cause = detail.get("ctx", {}).get("error")
         if isinstance(cause, FindingsError):
             yield from _once_for_each_place(cause.findings)
         else:
-            yield validation_messages.describe_validation_error(detail)
+            yield validation_messages.describe_validation_error(detail, model)
 
 
 def _once_for_each_place(findings: tuple[ModelProblem, ...]) -> Iterator[ModelProblem]:
@@ -124,7 +124,7 @@ def _of_the_rest(data: Mapping[str, Any], wrong: list[Location]) -> list[ModelPr
     try:
         Publication.model_validate(_without(data, wrong))
     except ValidationError as error:
-        found = _findings(error.errors(include_url=False))
+        found = _findings(error.errors(include_url=False), publication_class(data))
         return [finding for finding in found if not _touches(finding, wrong)]
     return []
 

@@ -25,7 +25,17 @@ from pydantic import (
 )
 from pydantic.json_schema import SkipJsonSchema
 
-from contexture.publications.fields import Count, Flag, Number, Positive, Section, Share, Text
+from contexture.publications.fields import (
+    ChangesNoRecord,
+    ChangesRecords,
+    Count,
+    Flag,
+    Number,
+    Positive,
+    Section,
+    Share,
+    Text,
+)
 from contexture.publications.source import Names
 
 COMMON: Final = frozenset({"severity", "notes", "mostly"})
@@ -243,36 +253,59 @@ class Expectation(Section):
 class Quality(Section):
     """Severities of row rules, limits of the whole snapshot, and further expectations."""
 
-    rules: dict[RuleName, Severity] = Field({}, description="Severity of row rules by name: off, warning or error")
-    expectations: tuple[Expectation, ...] = Field((), description="Further Great Expectations")
-    max_quarantined_share: Share = Field(
+    rules: Annotated[dict[RuleName, Severity], ChangesNoRecord("what is held back; outbox ids cover it")] = Field(
+        {}, description="Severity of row rules by name: off, warning or error"
+    )
+    expectations: Annotated[tuple[Expectation, ...], ChangesNoRecord("what stops a run")] = Field(
+        (), description="Further Great Expectations"
+    )
+    max_quarantined_share: Annotated[Share, ChangesNoRecord("what stops a run")] = Field(
         0.05, description="A run with a larger quarantined share fails before it sends"
     )
-    minimum_entities: Count = Field(1, description="A full read of fewer entities or structures fails before it sends")
-    maximum_entities: Positive | None = Field(
+    minimum_entities: Annotated[Count, ChangesNoRecord("what stops a run")] = Field(
+        1, description="A full read of fewer entities or structures fails before it sends"
+    )
+    maximum_entities: Annotated[Positive | None, ChangesNoRecord("what stops a run")] = Field(
         None, description="A full read of more entities or structures fails before it sends"
     )
-    required_attributes: Names = Field(
+
+
+class EntityQuality(Quality):
+    """Severities of row rules, what attributes must be, limits of the whole snapshot, and further expectations."""
+
+    required_attributes: Annotated[Names, ChangesNoRecord("what is held back or stops a run")] = Field(
         (),
         description="Attributes that every entity must have; one without fails the run before it sends, and with "
         "rules: {required-attr: error} goes to quarantine instead",
     )
-    attribute_types: dict[str, Text] = Field({}, description="NGSI type that an attribute must have, by name")
-    ranges: dict[str, Range] = Field({}, description="Numbers that an attribute may have, by name")
-    fresh_within_seconds: Positive | None = Field(None, description="Largest age of the newest change")
-    allowed_values: dict[str, tuple[Scalar, ...]] = Field({}, description="Values that an attribute may have, by name")
-    stale_after_seconds: dict[str, Positive] = Field(
+    attribute_types: Annotated[dict[str, Text], ChangesNoRecord("what is held back or stops a run")] = Field(
+        {}, description="NGSI type that an attribute must have, by name"
+    )
+    ranges: Annotated[dict[str, Range], ChangesNoRecord("what is held back or stops a run")] = Field(
+        {}, description="Numbers that an attribute may have, by name"
+    )
+    fresh_within_seconds: Annotated[Positive | None, ChangesNoRecord("what stops a run")] = Field(
+        None, description="Largest age of the newest change"
+    )
+    allowed_values: Annotated[dict[str, tuple[Scalar, ...]], ChangesNoRecord("what is held back")] = Field(
+        {}, description="Values that an attribute may have, by name"
+    )
+    stale_after_seconds: Annotated[dict[str, Positive], ChangesNoRecord("what is held back")] = Field(
         {}, description="Largest age of an entity's newest time, by entity type; others: fresh_within_seconds"
     )
-    syntax: Literal["auto", "ngsiv2", "ngsi-ld"] = Field(
+    syntax: Annotated[Literal["auto", "ngsiv2", "ngsi-ld"], ChangesNoRecord("what is held back")] = Field(
         "auto", description="Whose rules names follow; auto: those of the interface that is read"
     )
-    coerce_numbers: Flag = Field(
+    coerce_numbers: Annotated[Flag, ChangesRecords("the value of a record")] = Field(
         False,
         description="A text that is a JSON number is sent as that number if the attribute has a number's type",
     )
-    allow_intervals: Flag = Field(False, description="A DateTime may be an interval, start/end")
-    models: dict[str, Text] = Field(
+    allow_intervals: Annotated[Flag, ChangesNoRecord("what is held back")] = Field(
+        False, description="A DateTime may be an interval, start/end"
+    )
+    models: Annotated[dict[str, Text], ChangesNoRecord("what is held back; outbox ids cover it")] = Field(
         {}, description="JSON Schema that entities of a type must fit, by type: a path from this file's folder"
     )
-    model_documents: SkipJsonSchema[dict[str, str]] = Field({}, description="Contents of models; never written")
+    model_documents: Annotated[
+        SkipJsonSchema[dict[str, str]], ChangesNoRecord("what is held back; outbox ids cover it")
+    ] = Field({}, description="Contents of models; never written")

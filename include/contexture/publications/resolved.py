@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from contexture.publications.fields import Section
 from contexture.publications.publication import Publication
-from contexture.publications.source import SourceKind, is_meant
 
 CONTENTS = {"quality": {"model_documents"}, "topics": {"grouping_rules_content", "name_mappings_content"}}
 """Whole files, which are no part of what people wrote."""
@@ -38,16 +37,16 @@ class UnderstoodKey:
 
 def resolve_keys(publication: Publication) -> Iterator[UnderstoodKey]:
     """The keys that mean something for the publication's kind of source, in the order of the model, sections opened."""
-    return _keys(publication, 0, "", publication.source.kind)
+    return _keys(publication, publication, 0, "")
 
 
-def _keys(section: Section, depth: int, name: str, kind: SourceKind) -> Iterator[UnderstoodKey]:
+def _keys(publication: Publication, section: Section, depth: int, name: str) -> Iterator[UnderstoodKey]:
     for key in type(section).model_fields:
         value = getattr(section, key)
         if isinstance(value, Section):
             yield UnderstoodKey(depth, key, None, is_default=False)
-            yield from _keys(value, depth + 1, key, kind)
-        elif key not in _HIDDEN_KEYS and is_meant(kind, name, key):
+            yield from _keys(publication, value, depth + 1, key)
+        elif key not in _HIDDEN_KEYS and publication.has_meaning(name, key):
             yield UnderstoodKey(depth, key, _yaml(value), is_default=key not in section.model_fields_set)
 
 

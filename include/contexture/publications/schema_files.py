@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urldefrag, urljoin
 
 from contexture.publications.problems import ModelProblem
-from contexture.publications.publication import Publication
+from contexture.publications.publication import NgsiPublication, Publication
 
 INDEX_FILE = "vendored.json"
 """Written by `contexture models vendor`: which file holds the schema of which address."""
@@ -193,7 +193,7 @@ def with_models(
         return publication, [
             ModelProblem(("quality", _HIDDEN), f"unknown key `{_HIDDEN}`", "leave it out", at_key=True)
         ]
-    if publication is None or not publication.quality.models:
+    if not isinstance(publication, NgsiPublication) or not publication.quality.models:
         return publication, []
     try:
         texts = documents(publication.quality.models, folder)

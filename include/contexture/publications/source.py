@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictStr
 
 from contexture.publications.bounded_patterns import BoundedPattern
 from contexture.publications.fields import (
+    ChangesNoRecord,
+    ChangesRecords,
     ConnectionId,
     Count,
     Flag,
@@ -25,82 +27,6 @@ from contexture.publications.fields import (
 )
 
 SourceKind = Literal["ngsi", "sdmx", "operations"]
-
-REGISTRY_ONLY: Mapping[str, tuple[str, ...]] = {
-    "source": ("select", "media_type", "registrations"),
-    "topics": ("routes",),
-    "message": ("media_type", "allow_lossy"),
-}
-
-BROKER_ONLY: Mapping[str, tuple[str, ...]] = {
-    "source": (
-        "api",
-        "context",
-        "service_path",
-        "types",
-        "ids",
-        "id_pattern",
-        "type_pattern",
-        "query",
-        "metadata_query",
-        "attributes",
-        "georel",
-        "geometry",
-        "coords",
-        "notifier_connection",
-        "page_size",
-        "overlap_seconds",
-        "suppress_unchanged",
-        "service",
-    ),
-    "topics": (
-        "cygnus_version",
-        "data_model",
-        "enable_lowercase",
-        "compat",
-        "enable_grouping",
-        "grouping_rules",
-        "enable_name_mappings",
-        "name_mappings",
-        "collision",
-    ),
-    "batches": ("batch_size", "batch_timeout"),
-    "publish": ("transaction_records",),
-    "quality": (
-        "required_attributes",
-        "attribute_types",
-        "ranges",
-        "fresh_within_seconds",
-        "allowed_values",
-        "stale_after_seconds",
-        "syntax",
-        "coerce_numbers",
-        "allow_intervals",
-        "models",
-    ),
-}
-
-FOR_OPERATIONS: Mapping[str, tuple[str, ...]] = {
-    "": ("name", "description", "schedule"),
-    "source": ("kind",),
-    "topics": ("naming", "topics", "partitions", "replication_factor", "keep", "config", "max_new_topics"),
-    "batches": ("batch_ttl", "batch_retry_intervals"),
-    "message": ("format", "envelope"),
-    "publish": ("connection", "transaction_records", "transactional_id_prefix", "broker_wait_seconds"),
-    "resync": ("on_startup", "on_config_change"),
-    "retention": ("archive_days",),
-    "notify": ("mail", "notifiers", "published_within_minutes"),
-}
-"""The keys that mean something for Contexture's own events, by section; all others don't."""
-
-
-def is_meant(kind: SourceKind, section: str, key: str) -> bool:
-    """Whether a key of a section means something for a source of that kind."""
-    if kind == "operations":
-        return key in FOR_OPERATIONS.get(section, ())
-    foreign = BROKER_ONLY if kind == "sdmx" else REGISTRY_ONLY
-    return key not in foreign.get(section, ())
-
 
 _ADDRESS = re.compile(r"https?://[!#-;=?-~]+")
 _WALKED = frozenset({"dateCreated", "dateModified"})
@@ -171,89 +97,222 @@ Selectors = Annotated[tuple[SelectorText, ...], OneOrMany, AfterValidator(_check
 class ShrinkLimit(Section):
     """How much of the source may vanish in one run unless confirmed: the larger of both."""
 
-    share: Share = Field(0.2, description="Share of what the target holds, 0 to 1")
-    count: Count = Field(10, description="Number of entities or structures")
-    beyond: Literal["stop", "ask"] = Field(
+    share: Annotated[Share, ChangesNoRecord("a guard that stops a run")] = Field(
+        0.2, description="Share of what the target holds, 0 to 1"
+    )
+    count: Annotated[Count, ChangesNoRecord("a guard that stops a run")] = Field(
+        10, description="Number of entities or structures"
+    )
+    beyond: Annotated[Literal["stop", "ask"], ChangesNoRecord("a guard that stops a run")] = Field(
         "stop", description="stop: a run beyond the limit fails; ask: it waits in Airflow until a person approves"
     )
-    answer_hours: Positive = Field(24, description="With ask: hours after which a run without an answer fails")
+    answer_hours: Annotated[Positive, ChangesNoRecord("a guard that stops a run")] = Field(
+        24, description="With ask: hours after which a run without an answer fails"
+    )
+
+
+_KINDS = "ngsi: a context broker; sdmx: a structure registry; operations: what Contexture itself did"
 
 
 class Source(Section):
-    """A context broker (`ngsi`) or a structure registry (`sdmx`) and what is selected from it, or Contexture itself."""
+    """What is read, and from where; the subclass is chosen by `kind`.
 
-    kind: Literal["ngsi", "sdmx", "operations"] = Field(
-        description="ngsi: a context broker; sdmx: a structure registry; operations: what Contexture itself did"
+    Attributes:
+        has_log: whether the source keeps a log of its transactions, which says what changed and what was deleted.
+        has_content: whether the source holds something that topics can be equal to. What Contexture itself did only
+            happens.
+        title: what a sentence calls it.
+        plural: what a sentence calls that which it holds.
+    """
+
+    has_log: ClassVar[bool] = False
+    has_content: ClassVar[bool] = True
+    title: ClassVar[str] = "the source"
+    plural: ClassVar[str] = "entities"
+
+    kind: Annotated[SourceKind, ChangesRecords("another kind of source has other content")] = Field(description=_KINDS)
+    connection: Annotated[ConnectionId, ChangesRecords("another source has other content")] = Field(
+        description="Id of the Airflow connection to the source; never an address or secret"
     )
-    connection: ConnectionId = Field(
-        description="Id of the Airflow connection to the source; never an address or secret. operations: none"
+    mode: Annotated[
+        Literal["changes", "full", "notifications"],
+        ChangesNoRecord("how much is read at once; what differs from the target stays the same"),
+    ] = Field(
+        "changes",
+        description="changes: what differs from the target; full: everything; notifications: what was notified",
+    )
+    detect_deletions: Annotated[Flag, ChangesRecords("decides whether there are tombstones")] = Field(
+        True, description="Publish a tombstone for what vanished from the source"
+    )
+    shrink_limit: ShrinkLimit = Field(ShrinkLimit.model_construct(), description="What may vanish in one run")
+    walk_deadline_seconds: Annotated[Positive, ChangesNoRecord("a guard that stops a run")] = Field(
+        3600, description="A walk of the source fails when it takes longer"
+    )
+    parallel_readers: Annotated[Positive, Field(le=16), ChangesNoRecord("how it is read, not what")] = Field(
+        2, description="Requests to the source under way at once; a large source is read in as many slices"
+    )
+    pause_milliseconds: Annotated[Count, ChangesNoRecord("how it is read, not what")] = Field(
+        0, description="How long each reader waits between two pages"
     )
 
+    def __new__(cls, **values: object) -> Self:
+        """Makes the class of `kind` where `Source` itself is called."""
+        return super().__new__(SOURCES.get(values.get("kind"), cls) if cls is Source else cls)  # type: ignore[return-value]
+
+    @property
+    def tenant(self) -> str:
+        """The tenant of a context broker that is read; "" where there is none."""
+        return ""
+
+    @property
+    def keeps_history(self) -> bool:
+        """Whether the source can be asked for the past."""
+        return True
+
+
+class NgsiSource(Source):
+    """A context broker, and the entities that are selected from it."""
+
+    title: ClassVar[str] = "the context broker"
+
+    kind: Annotated[Literal["ngsi"], ChangesRecords("another kind of source has other content")] = Field(
+        description=_KINDS
+    )
     # Before the fields whose syntax depends on it.
-    api: Literal["ngsiv2", "ngsi-ld"] = Field("ngsiv2", description="Broker: which interface is read")
-    flavour: Literal["auto", "orion", "orion-ld", "scorpio", "stellio", "fmr", "generic"] = Field(
-        "auto", description="Which product it is (orion to stellio: brokers, fmr: registry); auto asks it"
+    api: Annotated[Literal["ngsiv2", "ngsi-ld"], ChangesRecords("another interface writes entities in another way")] = (
+        Field("ngsiv2", description="Which interface is read")
     )
-    context: Annotated[StrictStr, AfterValidator(_check_context)] | None = Field(
+    flavour: Annotated[
+        Literal["auto", "orion", "orion-ld", "scorpio", "stellio", "generic"],
+        ChangesRecords("another interface may write structures in another way"),
+    ] = Field("auto", description="Which product it is; auto asks it")
+    context: Annotated[
+        Annotated[StrictStr, AfterValidator(_check_context)] | None,
+        ChangesRecords("names of types and attributes follow from it"),
+    ] = Field(
         None, description="With api ngsi-ld: URL of the @context that names of types and attributes are written by"
     )
-    service: Service = Field(
+    service: Annotated[Service, ChangesRecords("part of the identity and of topic names")] = Field(
         "", description='Fiware-Service, or the tenant of NGSI-LD; "" is the broker\'s default tenant'
     )
-    service_path: ServicePaths = Field(
+    service_path: Annotated[ServicePaths, ChangesRecords("selects what is published")] = Field(
         ("/#",),
         description="Fiware-ServicePath, or scope of NGSI-LD: one or a list; /# and /a/# select trees, which cover "
         "paths inside",
     )
-    types: Names = Field((), description="Entity types; empty selects all")
-    ids: Names = Field((), description="Entity ids; empty selects all")
-    id_pattern: Annotated[StrictStr, AfterValidator(_check_pattern), Field(min_length=1)] | None = Field(
-        None, description="POSIX regular expression that entity ids must match; in place of ids"
+    types: Annotated[Names, ChangesRecords("selects what is published")] = Field(
+        (), description="Entity types; empty selects all"
     )
-    type_pattern: Annotated[StrictStr, AfterValidator(_check_pattern), Field(min_length=1)] | None = Field(
-        None, description="POSIX regular expression that entity types must match; in place of types"
+    ids: Annotated[Names, ChangesRecords("selects what is published")] = Field(
+        (), description="Entity ids; empty selects all"
     )
-    query: Annotated[Text, AfterValidator(_check_query)] | None = Field(
-        None, description="NGSI q expression, such as speed>50;brand==Seat"
+    id_pattern: Annotated[
+        Annotated[StrictStr, AfterValidator(_check_pattern), Field(min_length=1)] | None,
+        ChangesRecords("selects what is published"),
+    ] = Field(None, description="POSIX regular expression that entity ids must match; in place of ids")
+    type_pattern: Annotated[
+        Annotated[StrictStr, AfterValidator(_check_pattern), Field(min_length=1)] | None,
+        ChangesRecords("selects what is published"),
+    ] = Field(None, description="POSIX regular expression that entity types must match; in place of types")
+    query: Annotated[
+        Annotated[Text, AfterValidator(_check_query)] | None, ChangesRecords("selects what is published")
+    ] = Field(None, description="NGSI q expression, such as speed>50;brand==Seat")
+    metadata_query: Annotated[Text | None, ChangesRecords("selects what is published")] = Field(
+        None, description="NGSI mq expression on metadata, such as speed.accuracy>0.9"
     )
-    metadata_query: Text | None = Field(None, description="NGSI mq expression on metadata, such as speed.accuracy>0.9")
-    attributes: Names = Field((), description="Attributes to read; empty reads all")
-    georel: Text | None = Field(None, description="NGSI georel, such as near;maxDistance:1000")
-    geometry: Literal["point", "line", "polygon", "box"] | None = Field(None, description="NGSI geometry")
-    coords: Text | None = Field(None, description="NGSI coords, latitude,longitude joined by ;")
-
-    select: Selectors = Field(
-        (), description="Registry: selectors of structures, such as *=BIS:*(*); empty selects all"
+    attributes: Annotated[Names, ChangesRecords("selects what a record holds")] = Field(
+        (), description="Attributes to read; empty reads all"
     )
-    media_type: Annotated[StrictStr, AfterValidator(_check_media_type)] | None = Field(
-        None,
-        description="Registry: the form that structures are asked for and sent in; null: SDMX-ML 2.1 "
-        "(application/vnd.sdmx.structure+xml;version=2.1)",
+    georel: Annotated[Text | None, ChangesRecords("selects what is published")] = Field(
+        None, description="NGSI georel, such as near;maxDistance:1000"
     )
-    registrations: Flag = Field(False, description="Registry: publish data registrations too")
-
-    mode: Literal["changes", "full", "notifications"] = Field(
-        "changes",
-        description="changes: what differs from the target; full: everything; notifications: what was notified",
+    geometry: Annotated[
+        Literal["point", "line", "polygon", "box"] | None, ChangesRecords("selects what is published")
+    ] = Field(None, description="NGSI geometry")
+    coords: Annotated[Text | None, ChangesRecords("selects what is published")] = Field(
+        None, description="NGSI coords, latitude,longitude joined by ;"
     )
-    notifier_connection: ConnectionId = Field(
+    notifier_connection: Annotated[ConnectionId, ChangesNoRecord("who may notify, not what")] = Field(
         "contexture_notify",
         description="Notifications: id of the Airflow connection with the secret that whoever notifies has to show",
     )
-    detect_deletions: Flag = Field(True, description="Publish a tombstone for what vanished from the source")
-    shrink_limit: ShrinkLimit = Field(ShrinkLimit.model_construct(), description="What may vanish in one run")
-    page_size: Annotated[Positive, Field(le=1000)] = Field(1000, description="Entities asked for in one request")
-    overlap_seconds: Count = Field(60, description="How far a changes run reads back behind its watermark")
-    walk_deadline_seconds: Positive = Field(3600, description="A walk of the source fails when it takes longer")
-    suppress_unchanged: Flag = Field(
-        True, description="Leave out what was written again without a change; false: mode changes sends it too"
+    page_size: Annotated[Positive, Field(le=1000), ChangesNoRecord("how it is read, not what")] = Field(
+        1000, description="Entities asked for in one request"
     )
-    parallel_readers: Annotated[Positive, Field(le=16)] = Field(
-        2, description="Requests to the source under way at once; a large source is read in as many slices"
+    overlap_seconds: Annotated[Count, ChangesNoRecord("how it is read, not what")] = Field(
+        60, description="How far a changes run reads back behind its watermark"
     )
-    pause_milliseconds: Count = Field(0, description="How long each reader waits between two pages")
+    suppress_unchanged: Annotated[
+        Flag, ChangesNoRecord("which repeats are sent, not what they hold; outbox ids cover it")
+    ] = Field(True, description="Leave out what was written again without a change; false: mode changes sends it too")
+
+    @property
+    def tenant(self) -> str:
+        """The service, which NGSI-LD calls tenant."""
+        return self.service
 
     @property
     def keeps_history(self) -> bool:
-        """Whether it is of a kind that can be asked for the past."""
-        return self.api == "ngsi-ld" if self.kind == "ngsi" else self.flavour != "generic"
+        """Whether the broker can be asked for the past: NGSI-LD has a temporal interface."""
+        return self.api == "ngsi-ld"
+
+
+STRUCTURE_FORM = "application/vnd.sdmx.structure+xml;version=2.1"
+"""SDMX-ML 2.1, which every registry writes."""
+
+
+class SdmxSource(Source):
+    """A structure registry, and the structures that are selected from it."""
+
+    has_log: ClassVar[bool] = True
+    title: ClassVar[str] = "the registry"
+    plural: ClassVar[str] = "structures"
+
+    kind: Annotated[Literal["sdmx"], ChangesRecords("another kind of source has other content")] = Field(
+        description=_KINDS
+    )
+    flavour: Annotated[
+        Literal["auto", "fmr", "generic"], ChangesRecords("another interface may write structures in another way")
+    ] = Field("auto", description="Which product it is; auto asks it")
+    select: Annotated[Selectors, ChangesRecords("selects what is published")] = Field(
+        (), description="Selectors of structures, such as *=BIS:*(*); empty selects all"
+    )
+    media_type: Annotated[
+        Annotated[StrictStr, AfterValidator(_check_media_type)] | None,
+        ChangesRecords("the form in which structures arrive"),
+    ] = Field(STRUCTURE_FORM, description="The form that structures are asked for and sent in; null: SDMX-ML 2.1")
+    registrations: Annotated[Flag, ChangesRecords("selects what is published")] = Field(
+        False, description="Publish data registrations too"
+    )
+    mode: Annotated[
+        Literal["changes", "full"],
+        ChangesNoRecord("how much is read at once; what differs from the target stays the same"),
+    ] = Field("changes", description="changes: what differs from the target; full: everything")
+
+    @property
+    def keeps_history(self) -> bool:
+        """Whether the registry can be asked for the past: a Fusion registry by its log."""
+        return self.flavour != "generic"
+
+
+class OperationsSource(Source):
+    """Contexture itself: what its runs did, from the operational tables."""
+
+    has_content: ClassVar[bool] = False
+    title: ClassVar[str] = "Contexture itself"
+    plural: ClassVar[str] = "events"
+
+    kind: Annotated[Literal["operations"], ChangesRecords("another kind of source has other content")] = Field(
+        description=_KINDS
+    )
+    connection: Annotated[ConnectionId, ChangesRecords("another source has other content")] = Field(
+        "operational_tables", description="None: what Contexture did is in its own tables"
+    )
+
+
+SOURCES: Final[Mapping[object, type[Source]]] = {
+    "ngsi": NgsiSource,
+    "sdmx": SdmxSource,
+    "operations": OperationsSource,
+}
+"""The class of a source by its kind."""

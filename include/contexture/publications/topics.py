@@ -8,7 +8,16 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, StrictStr
 from pydantic.json_schema import SkipJsonSchema
 
-from contexture.publications.fields import ConfigValue, Flag, Positive, Section, SelectorText, Text
+from contexture.publications.fields import (
+    ChangesNoRecord,
+    ChangesRecords,
+    ConfigValue,
+    Flag,
+    Positive,
+    Section,
+    SelectorText,
+    Text,
+)
 
 DataModel = Literal["dm-by-service", "dm-by-service-path", "dm-by-entity", "dm-by-attribute"]
 
@@ -63,46 +72,129 @@ class Route(Section):
     )
 
 
-class Topics(Section):
-    """Names, data model and creation of topics; parameter names and defaults are those of the Cygnus Kafka sink."""
+Naming = Literal["cygnus", "cygnus-legacy", "injective", "fixed"]
 
-    naming: Literal["cygnus", "cygnus-legacy", "injective", "fixed"] = Field(
-        "cygnus",
-        description="cygnus: as NGSIKafkaSink does; cygnus-legacy: as it did up to 1.2; injective: no two share a "
-        "name, and names can be read back; fixed: those listed in topics and routes, always so for structures",
+
+class Topics(Section):
+    """Names and creation of topics."""
+
+    naming: Annotated[Naming, ChangesRecords("names topics")] = Field(
+        "cygnus", description="fixed: those listed in topics"
     )
-    cygnus_version: CygnusVersion | None = Field(
-        None, description='Name topics as this release of Cygnus did, such as "1.9.0"; null: as all since 1.10 do'
+    topics: Annotated[TopicNames, ChangesRecords("names topics")] = Field(
+        (), description="Every record goes to each of these"
     )
-    data_model: DataModel = Field("dm-by-entity", description="What one topic is for (Cygnus' data_model)")
-    enable_lowercase: Flag = Field(False, description="Lower-case the finished name (Cygnus)")
-    compat: Literal["none", "cygnus-2.19"] = Field(
-        "none", description="cygnus-2.19: grouping and mappings name with the quirks of that release"
+    partitions: Annotated[Positive, ChangesRecords("decides the partition of a key")] = Field(
+        1, description="Partitions of topics that are made (Cygnus)"
     )
-    enable_grouping: Flag = Field(False, description="Apply grouping_rules (Cygnus)")
-    grouping_rules: Text | None = Field(None, description="File of grouping rules (Cygnus), from this file's folder")
-    grouping_rules_content: SkipJsonSchema[Text | None] = Field(None, description="Its contents; never written")
-    enable_name_mappings: Flag = Field(False, description="Apply name_mappings (Cygnus)")
-    name_mappings: Text | None = Field(None, description="File of name mappings (Cygnus), from this file's folder")
-    name_mappings_content: SkipJsonSchema[Text | None] = Field(None, description="Its contents; never written")
-    collision: Literal["warn", "quarantine"] = Field(
-        "warn",
-        description="What happens to an entity whose topic is another's by its name: warn: it is counted and sent; "
-        "quarantine: the one that has the topic keeps it",
+    replication_factor: Annotated[Positive, Field(le=32767), ChangesNoRecord("storage of topics that are made")] = (
+        Field(1, description="Replicas of topics that are made, at most the number of brokers (Cygnus)")
     )
-    topics: TopicNames = Field((), description="With naming fixed: every record goes to each of these")
-    routes: tuple[Route, ...] = Field((), description="Registry: topics by selector, beside those of topics")
-    partitions: Positive = Field(1, description="Partitions of topics that are made (Cygnus)")
-    replication_factor: Annotated[Positive, Field(le=32767)] = Field(
-        1, description="Replicas of topics that are made, at most the number of brokers (Cygnus)"
-    )
-    keep: Literal["latest", "history"] = Field(
+    keep: Annotated[
+        Literal["latest", "history"], ChangesRecords("a topic that becomes a replica must hold everything again")
+    ] = Field(
         "latest",
         description="latest: compacted, the topic is a replica; history: every change stays as long after its "
         "sending as retention says",
     )
-    config: dict[str, ConfigValue] = Field({}, description="Further configuration of topics that are made")
-    max_new_topics: Positive = Field(5000, description="A run that would make more topics fails before it sends")
-    max_broker_partitions: Positive = Field(
+    config: Annotated[dict[str, ConfigValue], ChangesNoRecord("storage of topics that are made")] = Field(
+        {}, description="Further configuration of topics that are made"
+    )
+    max_new_topics: Annotated[Positive, ChangesNoRecord("a guard that stops a run")] = Field(
+        5000, description="A run that would make more topics fails before it sends"
+    )
+    max_broker_partitions: Annotated[Positive, ChangesNoRecord("a guard that stops a run")] = Field(
         15000, description="A run whose new topics would give a broker more partitions than this fails before it sends"
+    )
+
+    @property
+    def written_names(self) -> tuple[str, ...]:
+        """The names that the file has, each once; those of structures may have `{agency}` and `{class}` in them."""
+        return self.topics
+
+    @property
+    def summary(self) -> str:
+        """The names on one line, or how they are made."""
+        return ",".join(self.written_names)
+
+
+class EntityTopics(Topics):
+    """Names, data model and creation of topics; parameter names and defaults are those of the Cygnus Kafka sink."""
+
+    naming: Annotated[Literal["cygnus", "cygnus-legacy", "injective", "fixed"], ChangesRecords("names topics")] = Field(
+        "cygnus",
+        description="cygnus: as NGSIKafkaSink does; cygnus-legacy: as it did up to 1.2; injective: no two share a "
+        "name, and names can be read back; fixed: those listed in topics",
+    )
+    cygnus_version: Annotated[CygnusVersion | None, ChangesRecords("names topics")] = Field(
+        None, description='Name topics as this release of Cygnus did, such as "1.9.0"; null: as all since 1.10 do'
+    )
+    data_model: Annotated[DataModel, ChangesRecords("names topics and decides what one record holds")] = Field(
+        "dm-by-entity", description="What one topic is for (Cygnus' data_model)"
+    )
+    enable_lowercase: Annotated[Flag, ChangesRecords("names topics")] = Field(
+        False, description="Lower-case the finished name (Cygnus)"
+    )
+    compat: Annotated[Literal["none", "cygnus-2.19"], ChangesRecords("names topics")] = Field(
+        "none", description="cygnus-2.19: grouping and mappings name with the quirks of that release"
+    )
+    enable_grouping: Annotated[Flag, ChangesRecords("names topics")] = Field(
+        False, description="Apply grouping_rules (Cygnus)"
+    )
+    grouping_rules: Annotated[Text | None, ChangesNoRecord("where the rules lie; their contents count")] = Field(
+        None, description="File of grouping rules (Cygnus), from this file's folder"
+    )
+    grouping_rules_content: Annotated[SkipJsonSchema[Text | None], ChangesRecords("names topics")] = Field(
+        None, description="Its contents; never written"
+    )
+    enable_name_mappings: Annotated[Flag, ChangesRecords("names topics")] = Field(
+        False, description="Apply name_mappings (Cygnus)"
+    )
+    name_mappings: Annotated[Text | None, ChangesNoRecord("where the mappings lie; their contents count")] = Field(
+        None, description="File of name mappings (Cygnus), from this file's folder"
+    )
+    name_mappings_content: Annotated[SkipJsonSchema[Text | None], ChangesRecords("names topics")] = Field(
+        None, description="Its contents; never written"
+    )
+    collision: Annotated[Literal["warn", "quarantine"], ChangesNoRecord("what is held back; outbox ids cover it")] = (
+        Field(
+            "warn",
+            description="What happens to an entity whose topic is another's by its name: warn: it is counted and sent; "
+            "quarantine: the one that has the topic keeps it",
+        )
+    )
+    topics: Annotated[TopicNames, ChangesRecords("names topics")] = Field(
+        (), description="With naming fixed: every record goes to each of these"
+    )
+
+    @property
+    def summary(self) -> str:
+        """The names on one line, or how they are made."""
+        return super().summary if self.naming == "fixed" else f"{self.naming} {self.data_model}"
+
+
+class StructureTopics(Topics):
+    """Names and creation of the topics of structures."""
+
+    naming: Annotated[Literal["fixed"], ChangesRecords("names topics")] = Field(
+        "fixed", description="fixed: those listed in topics and routes"
+    )
+    routes: Annotated[tuple[Route, ...], ChangesRecords("names topics")] = Field(
+        (), description="Topics by selector, beside those of topics"
+    )
+
+    @property
+    def written_names(self) -> tuple[str, ...]:
+        """The names that the file has, those of routes too, each once."""
+        return tuple(dict.fromkeys([*self.topics, *(name for route in self.routes for name in route.topics)]))
+
+
+class EventTopics(Topics):
+    """Names and creation of the topics of Contexture's own events."""
+
+    naming: Annotated[Literal["fixed"], ChangesRecords("names topics")] = Field(
+        "fixed", description="fixed: those listed in topics"
+    )
+    keep: Annotated[Literal["history"], ChangesRecords("a topic that becomes a replica must hold everything again")] = (
+        Field("history", description="Every event stays as long as retention says")
     )

@@ -11,26 +11,29 @@ from pydantic.json_schema import SkipJsonSchema
 
 from contexture.publications.fields import Section
 from contexture.publications.problems import Location, ModelProblem, looks_secret
-from contexture.publications.publication import Publication
+from contexture.publications.publication import PUBLICATIONS, NgsiPublication, Publication
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
     from pydantic_core import ErrorDetails
 
 
-def section_at(location: Location) -> type[Section] | None:
-    """The section that stands at a location, also inside a list or under a free key; None elsewhere."""
-    section: type[Section] | None = Publication
+Model = type[Publication]
+
+
+def section_at(location: Location, model: Model) -> type[Section] | None:
+    """The section at a location of a publication, also inside a list or under a free key; None elsewhere."""
+    section: type[Section] | None = model
     for part in location:
         if isinstance(part, str) and section is not None and part in section.model_fields:
             section = _section_in(section.model_fields[part].annotation)
     return section
 
 
-def field_at(location: Location) -> FieldInfo | None:
+def field_at(location: Location, model: Model) -> FieldInfo | None:
     """The declaration of the key at a location, or of the key whose value holds it."""
     for end in range(len(location), 0, -1):
-        section, key = section_at(location[: end - 1]), location[end - 1]
+        section, key = section_at(location[: end - 1], model), location[end - 1]
         if section is not None and isinstance(key, str) and key in section.model_fields:
             return section.model_fields[key]
     return None
@@ -41,7 +44,12 @@ def written_keys(section: type[Section]) -> list[str]:
     return [name for name, field in section.model_fields.items() if not _is_hidden(field)]
 
 
-def leaves(section: type[Section] = Publication, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def all_leaves() -> tuple[tuple[str, ...], ...]:
+    """The path of every key of every kind of publication, each once."""
+    return tuple(dict.fromkeys(path for model in PUBLICATIONS.values() for path in leaves(model)))
+
+
+def leaves(section: type[Section], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """The path of every key that holds a value rather than a section, in the order of the model."""
     for name, field in section.model_fields.items():
         annotation = field.annotation
@@ -102,17 +110,19 @@ _LIMITS = {
 }
 
 
-def describe_validation_error(detail: ErrorDetails) -> ModelProblem:
-    """One pydantic error as a finding with the nearest valid key or value."""
+def describe_validation_error(detail: ErrorDetails, model: Model = NgsiPublication) -> ModelProblem:
+    """One pydantic error of a publication's class as a finding with the nearest valid key or value."""
     location = tuple(detail["loc"])
     kind, value = detail["type"], detail["input"]
     context: Mapping[str, object] = detail.get("ctx", {})
     if kind == "extra_forbidden":
-        return _unknown_key(location)
+        return _unknown_key(location, model)
     if kind == "missing":
-        return ModelProblem(location, f"`{location[-1]}` is missing", _description(location), at_key=True)
+        return ModelProblem(location, f"`{location[-1]}` is missing", _description(location, model), at_key=True)
     if kind == "literal_error":
-        return _unknown_value(location, value, str(context["expected"]))
+        # The class knows its own kind alone.
+        expected = str(tuple(PUBLICATIONS)) if location == ("source", "kind") else str(context["expected"])
+        return _value_of_another_kind(location, value, expected) or _unknown_value(location, value, expected)
     if kind in _EXPECTED_TYPES:
         return ModelProblem(
             location, f"found {_shown(value)} for `{_key(location)}`", f"expected {_EXPECTED_TYPES[kind]}"
@@ -126,27 +136,52 @@ def describe_validation_error(detail: ErrorDetails) -> ModelProblem:
     if location[-1:] == ("[key]",):
         return ModelProblem(location[:-1], str(context.get("error", detail["msg"])), "", at_key=True)
     if kind == "value_error":
-        return ModelProblem(location, str(context["error"]), _description(location))
-    return ModelProblem(location, f"{_shown(value)} can't be used for `{_key(location)}`", _description(location))
+        return ModelProblem(location, str(context["error"]), _description(location, model))
+    return ModelProblem(
+        location, f"{_shown(value)} can't be used for `{_key(location)}`", _description(location, model)
+    )
 
 
-def _unknown_key(location: Location) -> ModelProblem:
+def _unknown_key(location: Location, model: Model) -> ModelProblem:
     key = str(location[-1])
     if looks_secret(key):
         message = f"`{key}` looks like a secret; a secret belongs in an Airflow connection"
         return ModelProblem(
             location, message, "remove it here, and change it if this file was ever shared", at_key=True
         )
-    section = section_at(location[:-1])
+    kinds = [f"`kind: {kind}`" for kind, other in PUBLICATIONS.items() if _has_key(other, location)]
+    if kinds:
+        return ModelProblem(
+            location, f"`{key}` needs {' or '.join(kinds)}", "leave it out", (("source", "kind"),), at_key=True
+        )
+    section = section_at(location[:-1], model)
     known = written_keys(section) if section else []
-    nearest = _nearest_elsewhere(key, location[:-1]) or _nearest(key, known)
+    nearest = _nearest_elsewhere(key, location[:-1], model) or _nearest(key, known)
     suggestion = f"did you mean `{nearest}`? " if nearest else ""
     hint = f"{suggestion}expected one of: {', '.join(known)}"
     return ModelProblem(location, f"unknown key `{key}`", hint, at_key=True)
 
 
+def _has_key(model: Model, location: Location) -> bool:
+    section = section_at(location[:-1], model)
+    return section is not None and location[-1] in written_keys(section)
+
+
+def _value_of_another_kind(location: Location, value: object, expected: str) -> ModelProblem | None:
+    fields = {kind: field_at(location, other) for kind, other in PUBLICATIONS.items()}
+    kinds = [f"`kind: {kind}`" for kind, field in fields.items() if field and value in get_args(field.annotation)]
+    if not kinds or location == ("source", "kind"):
+        return None
+    message = f"`{_key(location)}: {value}` needs {' or '.join(kinds)}"
+    return ModelProblem(location, message, f"expected one of: {', '.join(_choices(expected))}", (("source", "kind"),))
+
+
+def _choices(expected: str) -> list[str]:
+    return re.findall(r"'([^']*)'", expected)
+
+
 def _unknown_value(location: Location, value: object, expected: str) -> ModelProblem:
-    choices = re.findall(r"'([^']*)'", expected)
+    choices = _choices(expected)
     nearest = _nearest(str(value), choices)
     suggestion = f"did you mean `{nearest}`? " if nearest else ""
     message = f"{_shown(value)} is no value of `{_key(location)}`"
@@ -162,13 +197,13 @@ def _nearest(word: str, choices: list[str]) -> str | None:
     return by_form[close[0]] if close else None
 
 
-def _nearest_elsewhere(key: str, section: Location) -> str | None:
+def _nearest_elsewhere(key: str, section: Location, model: Model) -> str | None:
     """The same key in another section, for those who write Cygnus' flat parameters."""
-    for name in Publication.model_fields:
-        other = section_at((name,))
+    for name in model.model_fields:
+        other = section_at((name,), model)
         if other is not None and (name,) != section and _snake(key) in other.model_fields:
             return f"{name}.{_snake(key)}"
-    if section and _snake(key) in Publication.model_fields:
+    if section and _snake(key) in model.model_fields:
         return f"{_snake(key)} (at the top level)"
     return None
 
@@ -192,6 +227,6 @@ def _key(location: Location) -> str:
     return str(next((part for part in reversed(location) if isinstance(part, str)), ""))
 
 
-def _description(location: Location) -> str:
-    field = field_at(location)
+def _description(location: Location, model: Model) -> str:
+    field = field_at(location, model)
     return (field.description or "") if field else ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from contexture.errors import RetriableError
-from contexture.publications import Publication
+from contexture.publications import NgsiPublication, Publication
 from contexture.publications.fields import covers
 from contexture.reception.access import Access
 from contexture.sources.ngsi.entity import TYPE_SEPARATOR
@@ -113,7 +113,7 @@ def _foreign(message: str, next_step: str) -> NotificationError:
 
 def receives_notifications(publication: Publication) -> bool:
     """Whether a publication takes notifications."""
-    return publication.source.kind == "ngsi" and publication.source.mode == "notifications"
+    return publication.source.mode == "notifications"
 
 
 class Inboxes:
@@ -151,7 +151,7 @@ def target_of(publication: Publication, access: Access, inboxes: Inboxes) -> Not
     Raises:
         RetriableError: its inbox can't be made.
     """
-    source = publication.source
+    source = NgsiPublication.of(publication).source
     return NotificationTarget(
         source.service,
         source.service_path,

@@ -203,7 +203,7 @@ class KafkaTarget:
         self._settings = settings
         self._publication = publication
         self._is_backfill = interval is not None
-        self._is_registry = publication.source.kind == "sdmx"
+        self._is_registry = publication.source.has_log
         self._names = sender_names(publication, interval)
         self._wait_seconds = float(publication.publish.broker_wait_seconds)
         self._report = report

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from contexture.kafka.topics import TopicSpec
-from contexture.publications import Publication
+from contexture.publications import Publication, SdmxPublication
 from contexture.sending.dead_letters import DeadLetters
 from contexture.sending.size_limits import structure_topic_config
 
@@ -15,12 +15,11 @@ _DAY_MS: Final = 86_400_000
 def topic_spec(publication: Publication, topic: str) -> TopicSpec:
     """One topic of a publication; those of a registry have room for the largest structure."""
     wanted = publication.topics
-    is_registry = publication.source.kind == "sdmx"
     return TopicSpec(
         name=topic,
         partitions=wanted.partitions,
         replication_factor=wanted.replication_factor,
-        config=structure_topic_config(wanted.config) if is_registry else wanted.config,
+        config=structure_topic_config(wanted.config) if isinstance(publication, SdmxPublication) else wanted.config,
         keep=wanted.keep,
     )
 

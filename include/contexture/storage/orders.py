@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import StringConstraints
+from pydantic import SerializeAsAny, StringConstraints
 
 from contexture.publications import Publication
 from contexture.storage.documents import StoredDocument, Versioned
@@ -70,7 +70,7 @@ class StageOrder(Versioned):
     """
 
     format: int = 1
-    publication: Publication
+    publication: SerializeAsAny[Publication]
     fingerprint: str
     home: str
     run: str

@@ -28,6 +28,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from contexture.errors import ConfigurationError
+from contexture.publications import SizedPublish
 from contexture.records.topics.collisions import metric_name
 from contexture.records.topics.encodings import TopicNameError, check_legal
 from contexture.storage.archive import ArchiveCoverage, archive_of
@@ -150,7 +151,9 @@ class ShardReplay:
         self._newest = newest
         self._prefix = order.replay.topic_prefix
         self._topics: Counter[str] = Counter()
-        self._of_registry = order.publication.source.kind == "sdmx"
+        publish = order.publication.publish
+        self._transaction_records = publish.transaction_records if isinstance(publish, SizedPublish) else 0
+        self._of_registry = order.publication.source.has_log
         self._schema = STRUCTURE_OUTBOX if self._of_registry else OUTBOX
         self._last: tuple[str, int] | None = None
         self._records = self._bytes = self._deletes = self._skipped = self._transactions = 0
@@ -167,8 +170,9 @@ class ShardReplay:
             for table in self._tables(sources, report):
                 writer.write_table(self._counted(table))
         if not self._of_registry and needs_groups(self._topics):
-            size = self._publication.publish.transaction_records
-            self._transactions = group_by_topics(self._storage, self._file, self._topics, transaction_records=size)
+            self._transactions = group_by_topics(
+                self._storage, self._file, self._topics, transaction_records=self._transaction_records
+            )
         return ReplayedShard(self._manifest(), self._topics, self._deletes, self._skipped)
 
     def _tables(self, sources: Sequence[Manifest], report: Callable[[str], None]) -> Iterator[Any]:
@@ -223,7 +227,7 @@ class ShardReplay:
     def _transactions_of(self, table: Any, outbox: str, positions: Any) -> Any:
         """New numbers of transactions; those of a registry stay what they were, for each is one of its own."""
         if not self._of_registry:
-            numbers = positions // self._publication.publish.transaction_records
+            numbers = positions // self._transaction_records
             self._transactions = int(numbers[-1]) + 1 if len(numbers) else self._transactions
             return numbers
         return [self._next_of((outbox, number)) for number in table.column("transaction").to_pylist()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from airflow.sdk import BaseHook, Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from airflow.providers.apache.kafka.hooks.base import KafkaBaseHook
 
     from contexture.kafka import ClientSettings
+    from contexture.publications.source import SourceKind
     from contexture.sources.http.connection import ConnectionFields
     from contexture.sources.ngsi import BrokerConnection
     from contexture.sources.sdmx.registry import RegistryConnection
-
-SourceKind = Literal["ngsi", "sdmx"]
 
 
 def connection(connection_id: str) -> Connection:

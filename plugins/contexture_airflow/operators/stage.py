@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from contexture.publications import Publication
     from contexture.storage.home import Storage
     from contexture.storage.shrink_report import Vanishing
-    from contexture_airflow.connections.settings import SourceKind
     from contexture_airflow.run import RunPlan
 
 
@@ -133,8 +132,7 @@ class StagePublicationOperator(SparkSubmitOperator):
         from contexture_airflow.spark_submit import Submission
 
         source = self.publication.source
-        kind: SourceKind = "sdmx" if source.kind == "sdmx" else "ngsi"
-        submission = Submission.prepared(source.connection, str(self._conn_id), home, scratch, kind=kind)
+        submission = Submission.prepared(source.connection, str(self._conn_id), home, scratch, kind=source.kind)
         self.application = submission.application
         self.conf = {**(self.conf or {}), "spark.driver.extraJavaOptions": java_options()}
         self.application_args = ["--order", order_uri]

@@ -91,7 +91,7 @@ def conclude_outbox(
         changes_owe_full=publication.resync.on_config_change == "full",
         owed=staged_order(storage, manifest.publication, manifest.run).owed,
         # A registry's own log says what was deleted; a broker has to be read whole.
-        detects_deletions=publication.source.kind == "ngsi" and publication.source.detect_deletions,
+        detects_deletions=publication.source.detect_deletions and not publication.source.has_log,
     )
     count_concluded(manifest, now, dead_letters.count)
     if before is None or before.date() != now.date():

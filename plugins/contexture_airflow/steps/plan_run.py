@@ -6,7 +6,7 @@ from datetime import UTC
 from itertools import count
 
 from contexture.errors import ConfigurationError
-from contexture.publications import Publication, fingerprint
+from contexture.publications import Publication, SdmxPublication, fingerprint
 from contexture.sending.target import Target
 from contexture.storage.archive import Interval
 from contexture.storage.home import Storage
@@ -21,7 +21,7 @@ from contexture_airflow.run import RunPlan, RunRequest
 
 def plan_first_run(publication: Publication, request: RunRequest) -> tuple[Mode, str]:
     """The mode of the first run, and why: a registry is idle until its next change unless someone wants everything."""
-    if publication.source.kind != "sdmx":
+    if not publication.source.has_log:
         return "full", "the first run"
     if request.mode == "full":
         return "full", request.reason or "asked for"
@@ -35,7 +35,7 @@ def plan_first_run(publication: Publication, request: RunRequest) -> tuple[Mode,
 
 def is_baseline(publication: Publication, pointer: StatePointer, mode: Mode) -> bool:
     """Whether what the registry holds becomes state, and nothing is sent."""
-    return publication.source.kind == "sdmx" and pointer.outbox is None and mode == "changes"
+    return publication.source.has_log and pointer.outbox is None and mode == "changes"
 
 
 def sent_by_other_instances(
@@ -46,11 +46,11 @@ def sent_by_other_instances(
     What another instance has not told yet would be lost if this one told something later first. A person who asks for
     everything takes over.
     """
-    begins = publication.source.kind == "sdmx" and pointer.outbox is None and request.interval is None
+    begins = publication.source.has_log and pointer.outbox is None and request.interval is None
     return target.log_told() if begins and request.mode != "full" else None
 
 
-def check_selectors(publication: Publication) -> None:
+def check_selectors(publication: SdmxPublication) -> None:
     """Refuses what a registry can't be asked for, before anything is read.
 
     Raises:
@@ -69,7 +69,7 @@ def check_republish(publication: Publication, request: RunRequest, mode: Mode) -
     Raises:
         ConfigurationError: `republish` without mode full.
     """
-    if request.republish and publication.source.kind == "sdmx" and mode == "changes":
+    if request.republish and publication.source.has_log and mode == "changes":
         raise ConfigurationError(
             "a transaction of the registry that the ledger has is never sent twice",
             next_step="to send everything again, start a run in mode full",
@@ -87,7 +87,7 @@ def plan_run(
     """
     pointer = State(storage, publication.name).pointer()
     check_replay(publication, request)
-    if publication.source.kind == "sdmx":
+    if isinstance(publication, SdmxPublication):
         check_selectors(publication)
     if request.retry_quarantine is not None and request.interval is None:
         resolve(storage, publication.name, request.retry_quarantine, request.retry_rules)
@@ -131,7 +131,7 @@ def decide(
         return "full", f"a full run is owed: {pointer.owes_full}"
     if pointer.outbox is None:
         return plan_first_run(publication, request)
-    if elsewhere and publication.source.kind == "sdmx":
+    if elsewhere and publication.source.has_log:
         # A registry's log says nothing of what the other Kafka lacks.
         return "full", elsewhere
     if not changed and _is_loaded_since(pointer, request):

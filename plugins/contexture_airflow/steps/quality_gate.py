@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from contexture.errors import ConfigurationError, DefectError, RejectedError, RetriableError
 from contexture.monitoring.alerts import AlertKind
-from contexture.publications import Publication
+from contexture.publications import Publication, SdmxPublication
 from contexture.sending.target import Report, Target, TargetFor
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest, QualityVerdict
@@ -173,7 +173,7 @@ def _next_step(manifest: Manifest, publication: Publication) -> str:
     """What to do about a failed expectation."""
     if manifest.source_count or manifest.read:
         return _REVIEW
-    return _EMPTY_REGISTRY if publication.source.kind == "sdmx" else _EMPTY_SOURCE
+    return _EMPTY_REGISTRY if isinstance(publication, SdmxPublication) else _EMPTY_SOURCE
 
 
 def _check_verdict(

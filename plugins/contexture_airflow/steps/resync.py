@@ -122,7 +122,7 @@ def _after_change(publication: Publication, made: StateOrigin, since: datetime |
     if policy not in _MODE_OF_POLICY:
         return None
     # A first run sends everything, except a registry's: that one has to be requested in full.
-    is_first_of_registry = not made.fingerprints and publication.source.kind == "sdmx"
+    is_first_of_registry = not made.fingerprints and publication.source.has_log
     mode = _MODE_OF_POLICY[policy] if is_first_of_registry else "auto"
     return RunStart(publication.name, mode, "the publication has changed", since)
 
@@ -220,7 +220,7 @@ def require_full_runs_of_paused(
 
     wanted = {start.publication: start.reason for start in paused if start.mode == "full"}
     for publication in publications if wanted else ():
-        if publication.source.kind == "sdmx" and publication.name in wanted:
+        if publication.source.has_log and publication.name in wanted:
             require_full_run(storage, publication.name, f"{wanted[publication.name]} (while it was paused)")
 
 

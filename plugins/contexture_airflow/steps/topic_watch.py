@@ -37,7 +37,7 @@ def check_topics(storage: Storage, publication: Publication, target: Target, rep
 
     The first time, what is there becomes known. Events of Contexture itself have no state that could hold them.
     """
-    if publication.source.kind == "operations":
+    if not publication.source.has_content:
         return
     known = _known_on(storage, publication.name, target)
     if known is None:
@@ -63,7 +63,7 @@ def record_topics(
     A topic that was removed since the run began requires another run, a full one, because this one may send changes
     alone. What a backfill sends is no part of state: only its own outbox is compared.
     """
-    if publication.source.kind == "operations":
+    if not publication.source.has_content:
         return
     ids = _seen(target.topic_ids(topics, all_exist=True))
     if not ids:
@@ -105,7 +105,7 @@ def _adopt(storage: Storage, publication: Publication, target: Target, report: R
         return
     held = _held(storage, publication.name, None)
     now = target.topic_ids(held)
-    if publication.source.kind == "ngsi":
+    if not publication.source.has_log:
         # A registry's first run puts into state what it never sent, so that its topics need not exist.
         _require_again(storage, publication.name, held - set(now), report)
     _write(storage, publication.name, target, _seen(now))

@@ -17,7 +17,7 @@ from contexture.publications import Publication
 from contexture.storage.home import Storage
 from contexture.storage.state import State
 from contexture_airflow.catalogue import publications
-from contexture_airflow.connections.settings import SourceKind, kafka_settings, source_connection
+from contexture_airflow.connections.settings import kafka_settings, source_connection
 
 
 def to_verify(storage: Storage, known: Iterable[Publication], named: Sequence[str], against: str = "sent") -> list[str]:
@@ -54,8 +54,8 @@ def source_view(publication: Publication, against: str) -> Iterator[SourceView |
         yield None
         return
     check_answerable(publication)
-    kind: SourceKind = "sdmx" if publication.source.kind == "sdmx" else "ngsi"
-    with open_source_view(publication, source_connection(publication.source.connection, kind)) as view:
+    source = publication.source
+    with open_source_view(publication, source_connection(source.connection, source.kind)) as view:
         yield view
 
 

@@ -15,7 +15,7 @@ from contexture.errors import ContextureError
 from contexture.operations.actions.connection_check import check_connection_fields
 from contexture.operations.actions.source_check import CheckOutcome, CheckStep
 from contexture.operations.status.detail import connections
-from contexture.publications import Publication
+from contexture.publications import Publication, SdmxSource
 from contexture_airflow.connections.settings import fields
 from contexture_airflow.web.actions import STALE, Filled
 from contexture_airflow.web.forms import TOKEN_FIELD, is_token, token_for
@@ -104,13 +104,12 @@ class ConnectionCheckStream:
     def _outcome(self) -> CheckOutcome:
         source = self._publication.source
         of_source = self._connection == source.connection
-        of_registry = source.kind == "sdmx" and of_source
         return check_connection_fields(
             self._connection,
             fields(self._connection),
-            service=source.service if source.kind == "ngsi" else "",
+            service=source.tenant,
             timeout_seconds=_TIMEOUT_SECONDS,
-            media_type=source.media_type or "" if of_registry else "",
+            media_type=(source.media_type or "") if of_source and isinstance(source, SdmxSource) else "",
             transactional_id_prefix=self._publication.publish.transactional_id_prefix,
             kind=source.kind if of_source else None,
             told=self._told.put,

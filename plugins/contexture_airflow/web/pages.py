@@ -38,7 +38,7 @@ from contexture.operations.status.health import PublicationHealth
 from contexture.operations.status.quality import quality_over_time
 from contexture.operations.status.quarantine import quarantines
 from contexture.operations.status.sources import Sources, manifest
-from contexture.publications import Publication
+from contexture.publications import NgsiPublication, SdmxPublication
 from contexture.sources.ngsi.notifications import notified_form
 from contexture.storage.home import Storage
 from contexture.storage.publication_store import PublicationFolder
@@ -144,7 +144,7 @@ class Sampled:
     why_not: str = ""
 
 
-def _structures(storage: Storage, publication: Publication) -> Sampled:
+def _structures(storage: Storage, publication: SdmxPublication) -> Sampled:
     state = State(storage, publication.name)
     urns = state.table(state.pointer(), ["identity"]).column("identity").to_pylist()[:STRUCTURES]
     if not urns:
@@ -167,9 +167,9 @@ def sampled(sources: Sources, name: str) -> Sampled:
     publication = sources.publications.get(name)
     if publication is None:
         return Sampled(why_not="there is no good publication file of this name")
-    if publication.source.kind == "sdmx":
+    if isinstance(publication, SdmxPublication):
         return _structures(sources.storage, publication)
-    if publication.source.kind != "ngsi":
+    if not isinstance(publication, NgsiPublication):
         return Sampled(why_not=f"events go to {', '.join(publication.topics.topics)}")
     concluded = manifest(sources.storage, name, State(sources.storage, name).pointer().outbox)
     entities = tuple(_entities(sources.storage, name, concluded.run)) if concluded else ()

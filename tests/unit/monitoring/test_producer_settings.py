@@ -6,7 +6,6 @@ import pytest
 
 from builders.outboxes import publication
 from builders.structure_publications import structures
-from contexture.monitoring.store import format_of, topics_of
 from contexture.publications import Publication
 
 ROUTED = structures(
@@ -33,4 +32,4 @@ JSON = "application/vnd.sdmx.structure+json;version=2.0.0"
 def test_a_producer_has_the_topics_of_its_routes_and_the_media_type_of_its_structures(
     made: Publication, topics: str, form: str
 ) -> None:
-    assert (topics_of(made), format_of(made)) == (topics, form)
+    assert (made.topics.summary, made.record_form) == (topics, form)

@@ -6,17 +6,24 @@ import pytest
 from pydantic import ValidationError
 
 from contexture.publications import Publication
+from contexture.publications.loading import validate
+from contexture.publications.problems import FindingsError
+
+
+def settings(**sections: dict[str, object]) -> dict[str, object]:
+    source = {"kind": "ngsi", "connection": "broker", **sections.pop("source", {})}
+    service = {"service": "vehicles"} if source["kind"] == "ngsi" else {}
+    return {"name": "vehicles", "source": {**service, **source}, **sections}
 
 
 def publication(**sections: dict[str, object]) -> Publication:
-    source = {"kind": "ngsi", "connection": "broker", "service": "vehicles", **sections.pop("source", {})}
-    return Publication.model_validate({"name": "vehicles", "source": source, **sections})
+    return Publication.model_validate(settings(**sections))
 
 
 def refusal(**sections: dict[str, object]) -> str:
-    with pytest.raises(ValidationError) as raised:
-        publication(**sections)
-    return "\n".join(str(error.get("ctx", {}).get("error")) for error in raised.value.errors())
+    found, findings = validate(settings(**sections))
+    assert found is None
+    return str(FindingsError(findings))
 
 
 LINES = {"format": "cygnus-lines"}
@@ -69,9 +76,8 @@ LINES = {"format": "cygnus-lines"}
         ({"topics": {"config": {"cleanup.policy": "delete"}}}, "`keep` decides the cleanup policy"),
         ({"topics": {"config": {"min.insync.replicas": 2}}}, "is above replication_factor 1: no record could be sent"),
         ({"topics": {"config": {"max.message.bytes": "1 MB"}}}, "max.message.bytes '1 MB'"),
-        ({"message": {"format": "sdmx"}}, "can't tell what `kind: ngsi` reads"),
-        ({"message": {"media_type": "x/y"}}, "`media_type` needs `format: sdmx`"),
-        ({"message": {"allow_lossy": True}}, "`allow_lossy` needs `format: sdmx`"),
+        ({"message": {"format": "sdmx"}}, "`format: sdmx` needs `kind: sdmx`"),
+        ({"message": {"allow_lossy": True}}, "`allow_lossy` needs `kind: sdmx`"),
         ({"topics": {"routes": [{"select": "*", "topics": ["A"]}]}}, "`routes` needs `kind: sdmx`"),
         ({"source": {"select": ["*"]}}, "`select` needs `kind: sdmx`"),
         ({"source": {"registrations": True}}, "`registrations` needs `kind: sdmx`"),
@@ -203,10 +209,10 @@ def test_a_registry_notifies_nobody():
 
 
 def test_a_registry_has_no_entities():
-    found = refusal(source={"kind": "sdmx", "types": ["car"]}, topics={"naming": "cygnus"})
+    found = refusal(source={"kind": "sdmx", "types": ["car"], "service": "a"}, topics={"naming": "cygnus"})
     assert "`types` needs `kind: ngsi`" in found
     assert "`service` needs `kind: ngsi`" in found
-    assert "`naming: cygnus` makes names of entities; a registry has none" in found
+    assert "`naming: cygnus` needs `kind: ngsi`" in found
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from contexture.publications import Publication, canonical_json, fingerprint
-from contexture.publications.fingerprint import CHANGES_NO_RECORD, CHANGES_RECORDS
-from contexture.publications.validation_messages import leaves
+from contexture.publications.fields import ChangesNoRecord, ChangesRecords
+from contexture.publications.fingerprint import collect_marks, marks
+from contexture.publications.publication import PUBLICATIONS
+from contexture.publications.validation_messages import all_leaves, leaves
 
 BASE = {
     "name": "vehicles",
@@ -26,9 +28,21 @@ def digest(changes: dict[str, object]) -> str:
     return fingerprint(Publication.model_validate(data))
 
 
-def test_every_key_of_the_model_is_classified_once_and_none_is_invented():
-    keys = sorted(".".join(path) for path in leaves())
-    assert sorted([*CHANGES_RECORDS, *CHANGES_NO_RECORD]) == keys
+MARKS = dict(marks())
+CHANGES_RECORDS = [key for key, mark in MARKS.items() if isinstance(mark, ChangesRecords)]
+CHANGES_NO_RECORD = [key for key, mark in MARKS.items() if isinstance(mark, ChangesNoRecord)]
+
+
+def test_every_key_says_what_it_does_to_records_and_why():
+    assert sorted(MARKS) == sorted(".".join(path) for path in all_leaves())
+    assert [key for key, mark in MARKS.items() if mark is None or not mark.reason] == []
+
+
+def test_a_key_says_the_same_in_each_kind_of_publication():
+    for kind in PUBLICATIONS:
+        alone = {}
+        collect_marks(PUBLICATIONS[kind], "", alone)
+        assert {key: mark for key, mark in alone.items() if mark != MARKS[key]} == {}
 
 
 def test_the_canonical_form_is_what_it_always_was():
@@ -166,7 +180,6 @@ def test_every_key_that_works_today_is_tried_in_one_direction():
         "topics.enable_name_mappings",
         "topics.routes",
         "message.envelope",
-        "message.media_type",
         "message.allow_lossy",
     }
     assert set(CHANGING) == set(CHANGES_RECORDS) - not_yet
@@ -212,14 +225,17 @@ def test_the_order_of_a_selection_says_nothing():
 
 def test_defaults_of_fingerprinted_keys_are_frozen():
     """Another default would change what an old file publishes without changing its fingerprint."""
-    defaults = {}
-    for path in leaves():
-        owner = Publication
-        for section in path[:-1]:
-            owner = owner.model_fields[section].annotation
-        field = owner.model_fields[path[-1]]
-        if ".".join(path) in CHANGES_RECORDS and not field.is_required():
-            defaults[".".join(path)] = field.default
+    defaults, others = {}, {}
+    for kind, model in PUBLICATIONS.items():
+        for path in leaves(model):
+            owner = model
+            for section in path[:-1]:
+                owner = owner.model_fields[section].annotation
+            field, key = owner.model_fields[path[-1]], ".".join(path)
+            if key in CHANGES_RECORDS and not field.is_required():
+                first = defaults.setdefault(key, field.default)
+                if first != field.default:
+                    others[kind, key] = field.default
     assert defaults == {
         "source.api": "ngsiv2",
         "source.context": None,
@@ -237,7 +253,8 @@ def test_defaults_of_fingerprinted_keys_are_frozen():
         "source.coords": None,
         "source.select": (),
         "source.flavour": "auto",
-        "source.media_type": None,
+        "source.connection": "operational_tables",
+        "source.media_type": "application/vnd.sdmx.structure+xml;version=2.1",
         "source.registrations": False,
         "source.detect_deletions": True,
         "topics.naming": "cygnus",
@@ -258,8 +275,15 @@ def test_defaults_of_fingerprinted_keys_are_frozen():
         "message.format": "ngsiv2",
         "message.envelope": "none",
         "message.key": "identity",
-        "message.media_type": None,
         "message.allow_lossy": False,
         "quality.coerce_numbers": False,
         "publish.connection": "kafka_default",
+    }
+    assert others == {
+        ("sdmx", "topics.naming"): "fixed",
+        ("sdmx", "message.format"): "sdmx",
+        ("operations", "topics.naming"): "fixed",
+        ("operations", "topics.keep"): "history",
+        ("operations", "message.format"): "operations",
+        ("operations", "message.envelope"): "cloudevents-binary",
     }

@@ -29,7 +29,6 @@ def refusal(**source: object) -> str:
         ({"api": "ngsiv2", "context": None, "flavour": "scorpio"}, "`flavour: scorpio` does not speak `api: ngsiv2`"),
         ({"api": "ngsiv2", "context": None, "flavour": "stellio"}, "`flavour: stellio` does not speak `api: ngsiv2`"),
         ({"flavour": "orion"}, "`flavour: orion` does not speak `api: ngsi-ld`"),
-        ({"flavour": "fmr"}, "`flavour: fmr` needs `kind: sdmx`"),
         ({"context": "context.jsonld"}, "is no address of a @context"),
         ({"context": "https://example.org/a b"}, "is no address of a @context"),
         ({"context": 'https://example.org/>; rel="x'}, "is no address of a @context"),

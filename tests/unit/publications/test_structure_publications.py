@@ -7,17 +7,19 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from builders.structure_publications import structures
+from builders.structure_publications import structure_settings, structures
 from contexture.publications import fingerprint
+from contexture.publications.loading import validate
+from contexture.publications.problems import FindingsError
 from contexture.storage.orders import StageOrder
 
 SDMX_ML_2_1 = "application/vnd.sdmx.structure+xml;version=2.1"
 
 
 def refusal(**sections: Any) -> str:
-    with pytest.raises(ValidationError) as raised:
-        structures(**sections)
-    return "\n".join(str(error.get("ctx", {}).get("error")) for error in raised.value.errors())
+    publication, findings = validate(structure_settings(**sections))
+    assert publication is None
+    return str(FindingsError(findings))
 
 
 def test_a_name_a_source_and_topics_are_enough():
@@ -82,23 +84,23 @@ def test_it_comes_back_from_an_order_as_it_was():
     ("sections", "expected"),
     [
         ({"publish": {"shards": 2}}, "`shards: 2`: a registry's transactions have one order"),
-        ({"message": {"key": "none"}}, "`key: none`: the key of a structure is its URN"),
-        ({"message": {"key": "topic"}}, "`key: topic`: the key of a structure is its URN"),
-        ({"message": {"format": "ngsiv2"}}, "`format: ngsiv2` can't tell what `kind: sdmx` reads"),
-        ({"message": {"media_type": SDMX_ML_2_1}}, "(write it as `source.media_type`)"),
-        ({"topics": {"naming": "cygnus"}}, "`naming: cygnus` makes names of entities; a registry has none"),
-        ({"topics": {"naming": "injective"}}, "`naming: injective` makes names of entities"),
+        ({"message": {"key": "none"}}, "'none' is no value of `key` (expected one of: identity)"),
+        ({"message": {"key": "topic"}}, "'topic' is no value of `key` (expected one of: identity)"),
+        ({"message": {"format": "ngsiv2"}}, "`format: ngsiv2` needs `kind: ngsi`"),
+        ({"message": {"media_type": SDMX_ML_2_1}}, "did you mean `source.media_type`?"),
+        ({"topics": {"naming": "cygnus"}}, "`naming: cygnus` needs `kind: ngsi`"),
+        ({"topics": {"naming": "injective"}}, "`naming: injective` needs `kind: ngsi`"),
         ({"topics": {}}, "topics: nothing says where structures go"),
         ({"topics": {"topics": ["A"], "data_model": "dm-by-service"}}, "`data_model` needs `kind: ngsi`"),
         ({"topics": {"topics": ["A"], "collision": "quarantine"}}, "`collision` needs `kind: ngsi`"),
         ({"topics": {"topics": ["A"], "enable_grouping": True, "grouping_rules": "a"}}, "`grouping_rules` needs"),
-        ({"batches": {"batch_size": 2}}, "`batch_size` needs `kind: ngsi`: a transaction of the registry is one"),
+        ({"batches": {"batch_size": 2}}, "`batch_size` needs `kind: ngsi`"),
         ({"batches": {"batch_timeout": 2}}, "`batch_timeout` needs `kind: ngsi`"),
-        ({"publish": {"transaction_records": 2}}, "`transaction_records` needs `kind: ngsi`"),
+        ({"publish": {"transaction_records": 2}}, "`transaction_records` needs `kind: ngsi` or `kind: operations`"),
         ({"publish": {"on_failure": "dead-letter"}}, "would leave holes in a registry's transactions"),
         ({"quality": {"required_attributes": ["speed"]}}, "`required_attributes` needs `kind: ngsi`"),
-        ({"quality": {"models": {"car": "car.json"}}}, "`models` needs `kind: ngsi`: structures have no attributes"),
-        ({"source": {"mode": "notifications"}}, "a registry notifies nobody"),
+        ({"quality": {"models": {"car": "car.json"}}}, "`models` needs `kind: ngsi`"),
+        ({"source": {"mode": "notifications"}}, "`mode: notifications` needs `kind: ngsi`"),
         ({"source": {"types": ["car"]}}, "`types` needs `kind: ngsi`"),
         ({"source": {"service": "city"}}, "`service` needs `kind: ngsi`"),
         ({"source": {"page_size": 10}}, "`page_size` needs `kind: ngsi`"),

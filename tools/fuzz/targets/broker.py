@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from contexture.events import content_hash
-from contexture.publications import Publication
+from contexture.publications import NgsiPublication
 from contexture.records.messages.rendering import Renderer, renderer
 from contexture.sources.ngsi.entity import ParsedEntity, parse_entity
 from contexture.sources.ngsi.entity_head import read_entity_head, sight_linked_data
@@ -64,7 +64,7 @@ _LINKED_HEADERS = {
 def _published(api: str, form: str) -> Renderer:
     source = {"kind": "ngsi", "api": api, "connection": "broker", "service": "vehicles", "types": ["car"]}
     settings = {"name": "cars", "schedule": None, "source": source, "message": {"format": form, "key": "identity"}}
-    return renderer(Publication.model_validate(settings))
+    return renderer(NgsiPublication.model_validate(settings))
 
 
 _RENDERERS = {

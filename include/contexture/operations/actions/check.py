@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from contexture.errors import ConfigurationError, ContextureError
 from contexture.operations.actions import structure_preview
-from contexture.publications import LoadedPublication, Publication, discover
+from contexture.publications import LoadedPublication, NgsiPublication, SdmxPublication, discover
 
 if TYPE_CHECKING:
     from contexture.operations.actions.preview import Preview
@@ -62,18 +62,17 @@ def check(files: list[Path], preview_from: PreviewFrom) -> list[Checked]:
 
 
 def _checked(loaded: LoadedPublication, preview_from: PreviewFrom) -> Checked:
-    if loaded.publication is None:
-        return Checked(loaded)
-    if loaded.publication.source.kind == "operations":
-        return Checked(loaded, no_preview=f"events go to {', '.join(loaded.publication.topics.topics)}")
-    if loaded.publication.source.kind == "sdmx":
-        return _routed(loaded, loaded.publication, preview_from)
-    if preview_from.sample is not None:
-        return _previewed_from_file(loaded, loaded.publication, preview_from.sample)
-    return _previewed_from_broker(loaded, loaded.publication, preview_from)
+    publication = loaded.publication
+    if isinstance(publication, SdmxPublication):
+        return _routed(loaded, publication, preview_from)
+    if isinstance(publication, NgsiPublication):
+        if preview_from.sample is not None:
+            return _previewed_from_file(loaded, publication, preview_from.sample)
+        return _previewed_from_broker(loaded, publication, preview_from)
+    return Checked(loaded, no_preview=f"events go to {', '.join(publication.topics.topics)}" if publication else "")
 
 
-def _routed(loaded: LoadedPublication, publication: Publication, preview_from: PreviewFrom) -> Checked:
+def _routed(loaded: LoadedPublication, publication: SdmxPublication, preview_from: PreviewFrom) -> Checked:
     """The file of a registry's publication with the topics that its structures would go to."""
     if preview_from.sample is not None:
         return Checked(loaded, structures=structure_preview.preview_of_file(publication, preview_from.sample))
@@ -90,14 +89,16 @@ def _routed(loaded: LoadedPublication, publication: Publication, preview_from: P
         return Checked(loaded, no_preview=str(error), unreachable=True)
 
 
-def _previewed_from_file(loaded: LoadedPublication, publication: Publication, path: Path) -> Checked:
+def _previewed_from_file(loaded: LoadedPublication, publication: NgsiPublication, path: Path) -> Checked:
     # Only a preview needs numpy and an HTTP client.
     from contexture.operations.actions import preview
 
     return Checked(loaded, preview.preview(publication, preview.from_file(path, publication)))
 
 
-def _previewed_from_broker(loaded: LoadedPublication, publication: Publication, preview_from: PreviewFrom) -> Checked:
+def _previewed_from_broker(
+    loaded: LoadedPublication, publication: NgsiPublication, preview_from: PreviewFrom
+) -> Checked:
     from contexture.operations import environment
     from contexture.operations.actions import preview
     from contexture.sources.ngsi import BrokerConnection

@@ -275,7 +275,7 @@ def _named_connections() -> dict[str, str]:
 def _connections_of(publication: Publication) -> dict[str, str]:
     named = {publication.publish.connection: ""}
     if publication.source.connection:
-        named[publication.source.connection] = publication.source.service or ""
+        named[publication.source.connection] = publication.source.tenant
     return named
 
 

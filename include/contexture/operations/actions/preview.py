@@ -14,7 +14,7 @@ import numpy as np
 
 from contexture.errors import ConfigurationError, RejectedError
 from contexture.events import AttributeName, ContextIdentity
-from contexture.publications import Publication, fields
+from contexture.publications import NgsiPublication, fields
 from contexture.records.batches import batch_numbers, batch_starts, sub_batch_numbers
 from contexture.records.cloudevents.change_events import Occasion
 from contexture.records.messages import ngsi_bodies
@@ -68,13 +68,13 @@ class NamePreview:
     collides: bool = False
 
 
-def asked_entity(publication: Publication, text: str, service_path: str | None) -> ContextIdentity:
+def asked_entity(publication: NgsiPublication, text: str, service_path: str | None) -> ContextIdentity:
     """The entity that `id=type` or `id` means; its path is the publication's only one unless it is given."""
     entity_id, _, entity_type = text.rpartition("=") if "=" in text else (text, "", "")
     return ContextIdentity(publication.source.service, service_path or _path(publication), entity_id, entity_type)
 
 
-def asked_of_sample(publication: Publication, samples: SampleEntities) -> tuple[list[NameRequest], list[str]]:
+def asked_of_sample(publication: NgsiPublication, samples: SampleEntities) -> tuple[list[NameRequest], list[str]]:
     """The entities of a sample, or each of their attributes; and what is wrong with those that can't be read."""
     asked, refused = list[NameRequest](), list[str]()
     source = publication.source
@@ -90,7 +90,7 @@ def asked_of_sample(publication: Publication, samples: SampleEntities) -> tuple[
     return asked, refused
 
 
-def splits_by_attribute(publication: Publication) -> bool:
+def splits_by_attribute(publication: NgsiPublication) -> bool:
     """Whether topics are those of attributes."""
     return publication.topics.data_model == "dm-by-attribute" and publication.topics.naming != "fixed"
 
@@ -102,7 +102,7 @@ def _names_of(parsed: ParsedEntity) -> Iterator[NameRequest]:
         yield NameRequest(parsed.identity, attribute, kind if isinstance(kind, str) else "")
 
 
-def show_names(publication: Publication, asked: Iterable[NameRequest]) -> list[NamePreview]:
+def show_names(publication: NgsiPublication, asked: Iterable[NameRequest]) -> list[NamePreview]:
     """The topics of each, in order.
 
     Raises:
@@ -112,7 +112,7 @@ def show_names(publication: Publication, asked: Iterable[NameRequest]) -> list[N
     return _with_collisions(namer, publication, [_shown(namer, each) for each in asked])
 
 
-def _with_collisions(namer: TopicNamer, publication: Publication, shown: list[NamePreview]) -> list[NamePreview]:
+def _with_collisions(namer: TopicNamer, publication: NgsiPublication, shown: list[NamePreview]) -> list[NamePreview]:
     if publication.topics.naming == "fixed":
         return shown
     named = [each for each in shown if not each.error]
@@ -131,7 +131,7 @@ def _shown(namer: TopicNamer, asked: NameRequest) -> NamePreview:
     return NamePreview(asked, identity, attribute, topics)
 
 
-def _path(publication: Publication) -> str:
+def _path(publication: NgsiPublication) -> str:
     if publication.source.api == "ngsi-ld":
         # It has no service paths.
         return "/"
@@ -163,7 +163,7 @@ class SampleEntities:
     reference_time: datetime | None
 
 
-def from_file(path: Path, publication: Publication) -> SampleEntities:
+def from_file(path: Path, publication: NgsiPublication) -> SampleEntities:
     """The entities of a JSON file: an array of them, one alone, or one on each line.
 
     Raises:
@@ -198,7 +198,7 @@ def _alone_or_on_lines(content: bytes) -> list[bytes]:
         return [bytes(raw) for raw in decoder.decode_lines(content)]
 
 
-def from_broker(connection: BrokerConnection, publication: Publication, limit: int) -> SampleEntities:
+def from_broker(connection: BrokerConnection, publication: NgsiPublication, limit: int) -> SampleEntities:
     """The first entities that the publication selects, oldest first.
 
     Raises:
@@ -217,7 +217,7 @@ def from_broker(connection: BrokerConnection, publication: Publication, limit: i
     return SampleEntities(connection.address, tuple(entities), reference_time)
 
 
-def _of_path(broker: Broker, publication: Publication, path: str, limit: int) -> Iterator[SampleEntity]:
+def _of_path(broker: Broker, publication: NgsiPublication, path: str, limit: int) -> Iterator[SampleEntity]:
     source = publication.source
     query = EntityQuery(
         service_path=path,
@@ -304,7 +304,7 @@ class _Outcome:
     warnings: Counter[str] = field(default_factory=Counter)
 
 
-def preview(publication: Publication, samples: SampleEntities) -> Preview:
+def preview(publication: NgsiPublication, samples: SampleEntities) -> Preview:
     """The records that the sample would become, as far as one run of it alone tells.
 
     Raises:
@@ -324,7 +324,7 @@ def preview(publication: Publication, samples: SampleEntities) -> Preview:
 
 
 def _accepted(
-    publication: Publication, sample: SampleEntity, options: EntityRuleOptions, outcome: _Outcome
+    publication: NgsiPublication, sample: SampleEntity, options: EntityRuleOptions, outcome: _Outcome
 ) -> ParsedEntity | None:
     source = publication.source
     try:
@@ -346,7 +346,7 @@ def _accepted(
     return None if errors else parsed
 
 
-def _renderer(publication: Publication) -> _Render:
+def _renderer(publication: NgsiPublication) -> _Render:
     """What renders an event, in its envelope where it gets one."""
     render, around = renderer(publication), envelope(publication)
 
@@ -363,7 +363,7 @@ def _renderer(publication: Publication) -> _Render:
 
 
 def _render(
-    publication: Publication, render: _Render, parsed: ParsedEntity, sample: SampleEntity, outcome: _Outcome
+    publication: NgsiPublication, render: _Render, parsed: ParsedEntity, sample: SampleEntity, outcome: _Outcome
 ) -> None:
     received_at_us = round(sample.received_at.timestamp() * 1_000_000)
     by_attribute = publication.topics.data_model == "dm-by-attribute"
@@ -378,7 +378,7 @@ def _render(
             outcome.refused.append(RefusedSample(parsed.identity.id, "message", error.message))
 
 
-def _records(publication: Publication, events: list[_Event]) -> tuple[int, tuple[PreviewRecord, ...]]:
+def _records(publication: NgsiPublication, events: list[_Event]) -> tuple[int, tuple[PreviewRecord, ...]]:
     batches = publication.batches
     received_at = np.array([event.received_at_us for event in events], dtype=np.int64)
     starts = batch_starts(received_at, batches.batch_size, batches.batch_timeout)

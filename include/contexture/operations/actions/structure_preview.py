@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal, cast
+from typing import TYPE_CHECKING, BinaryIO
 
 from contexture.errors import ConfigurationError
-from contexture.publications import LoadedPublication, Publication, PublicationError
+from contexture.publications import LoadedPublication, PublicationError, SdmxPublication
 from contexture.publications.loading import place
 from contexture.publications.problems import ModelProblem
 
@@ -49,7 +49,7 @@ class StructurePreview:
 def with_whole_selectors(loaded: LoadedPublication) -> LoadedPublication:
     """The file as it was loaded, or with the errors of its selectors; the model sees no more than their shape."""
     publication = loaded.publication
-    if publication is None or publication.source.kind != "sdmx":
+    if not isinstance(publication, SdmxPublication):
         return loaded
     from contexture.sources.sdmx.selectors import unreadable
 
@@ -60,7 +60,7 @@ def with_whole_selectors(loaded: LoadedPublication) -> LoadedPublication:
     return replace(loaded, publication=None, error=PublicationError(loaded.path, problems))
 
 
-def preview_of_file(publication: Publication, path: Path) -> StructurePreview:
+def preview_of_file(publication: SdmxPublication, path: Path) -> StructurePreview:
     """Where the structures of a message would go.
 
     Raises:
@@ -74,7 +74,7 @@ def preview_of_file(publication: Publication, path: Path) -> StructurePreview:
     return preview(publication, str(path), urns)
 
 
-def preview_of_registry(publication: Publication, connection: RegistryConnection) -> StructurePreview:
+def preview_of_registry(publication: SdmxPublication, connection: RegistryConnection) -> StructurePreview:
     """Where the structures that a registry holds would go.
 
     Raises:
@@ -82,14 +82,12 @@ def preview_of_registry(publication: Publication, connection: RegistryConnection
     """
     from contexture.sources.sdmx.registry import open_registry
 
-    # The model leaves a registry no flavour of a broker.
-    flavour = cast("Literal['auto', 'fmr', 'generic']", publication.source.flavour)
-    with open_registry(connection, flavour=flavour) as registry:
+    with open_registry(connection, flavour=publication.source.flavour) as registry:
         held = registry.held(publication.source.media_type)
     return preview(publication, connection.address, list(held.urns))
 
 
-def preview(publication: Publication, origin: str, held: list[str]) -> StructurePreview:
+def preview(publication: SdmxPublication, origin: str, held: list[str]) -> StructurePreview:
     """Where these structures would go."""
     from contexture.records.topics.structure_routes import router
     from contexture.sources.sdmx import Selector, select_structures

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from contexture.errors import ConfigurationError, ContextureError, RetriableError
 from contexture.operations.environment import DEFAULT_FOLDER, FOLDER_VARIABLE
-from contexture.publications import LoadedPublication, Publication, discover
+from contexture.publications import LoadedPublication, Publication, SdmxPublication, discover
 from contexture.records.cloudevents.change_events import Occasion
 from contexture.records.messages.envelopes import StructureContent, StructureEnvelope
 from contexture.sources.sdmx import Artefact, Format, StructureMessageError, split
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from contexture.kafka import ClientSettings
     from contexture.sending.size_limits import Exceeded, SizeLimits
     from contexture.sources.sdmx.registry import FusionRegistry, SdmxRegistry
-    from contexture.sources.sdmx.registry.connection import AskedFlavour
 
 Message = Callable[[], bytes]
 RecordSize = Callable[[str, str, int, Message], tuple[int, Message]]
@@ -117,7 +116,7 @@ def measure_publications(loaded: Sequence[LoadedPublication], progress: Callable
 
 
 def _of_registries_if_any(loaded: list[LoadedPublication]) -> list[LoadedPublication]:
-    concerned = [each for each in loaded if each.publication is None or each.publication.source.kind == "sdmx"]
+    concerned = [each for each in loaded if each.publication is None or isinstance(each.publication, SdmxPublication)]
     return concerned or loaded
 
 
@@ -125,7 +124,7 @@ def _measured(loaded: LoadedPublication, progress: Callable[[str], Progress]) ->
     publication = loaded.publication
     if publication is None:
         return SizeReport(loaded)
-    if publication.source.kind != "sdmx":
+    if not isinstance(publication, SdmxPublication):
         return SizeReport(loaded, skipped="it reads a context broker: entities that are too large go to quarantine")
     try:
         return _of_registry(loaded, publication, progress(publication.name))
@@ -133,7 +132,7 @@ def _measured(loaded: LoadedPublication, progress: Callable[[str], Progress]) ->
         return SizeReport(loaded, failure=str(error), unreachable=isinstance(error, RetriableError))
 
 
-def _of_registry(loaded: LoadedPublication, publication: Publication, progress: Progress) -> SizeReport:
+def _of_registry(loaded: LoadedPublication, publication: SdmxPublication, progress: Progress) -> SizeReport:
     from contexture.records.messages.envelopes import structure_envelope
     from contexture.records.topics.structure_routes import router
     from contexture.sources.sdmx import Selector, select_structures
@@ -152,7 +151,7 @@ def _of_registry(loaded: LoadedPublication, publication: Publication, progress: 
         return SizeReport(loaded, limits=limits, sizes=sizes)
 
 
-def _registry(publication: Publication) -> FusionRegistry | SdmxRegistry:
+def _registry(publication: SdmxPublication) -> FusionRegistry | SdmxRegistry:
     from contexture.operations import environment
     from contexture.sources.sdmx.registry import open_registry, registry_connection
 
@@ -163,8 +162,7 @@ def _registry(publication: Publication) -> FusionRegistry | SdmxRegistry:
             f"there is no connection {connection_id!r} in the environment",
             next_step=f"set {environment.variable_of(connection_id)} as Airflow has it",
         )
-    flavour = cast("AskedFlavour", publication.source.flavour)
-    return open_registry(registry_connection(connection_id, fields), flavour=flavour)
+    return open_registry(registry_connection(connection_id, fields), flavour=publication.source.flavour)
 
 
 def _limits(publication: Publication, topics: Sequence[str]) -> SizeLimits:

@@ -94,9 +94,7 @@ def _publications(paths: Iterable[Path]) -> list[Publication]:
 
 def topics_of(storage: Storage, publication: Publication) -> list[str]:
     """The topics that a publication's file names, and those that it has sent to."""
-    wanted = publication.topics
-    routed = (topic for route in wanted.routes for topic in route.topics if _MADE_NAME not in topic)
-    named = set(wanted.topics) | set(routed)
+    named = {name for name in publication.topics.written_names if _MADE_NAME not in name}
     state = State(storage, publication.name)
     for piece in state.reader(state.pointer()).pieces(["topics"]):
         named.update(piece.column("topics").combine_chunks().flatten().unique().to_pylist())

@@ -17,7 +17,7 @@ from contexture.operations.verification.report import Reported, verify_and_repor
 from contexture.operations.verification.result import Against
 from contexture.operations.verification.source_view import SourceView
 from contexture.operations.verification.topics import KafkaTopics
-from contexture.publications import Publication
+from contexture.publications import NgsiPublication, Publication
 from contexture.sources.ngsi import BrokerConnection
 from contexture.sources.sdmx.registry import RegistryConnection
 
@@ -60,7 +60,7 @@ def _connection(publication: Publication, connection_id: str) -> BrokerConnectio
             f"there is no connection {connection_id!r} in the environment",
             next_step=f"set {environment.variable_of(connection_id)} as Airflow has it",
         )
-    if publication.source.kind == "ngsi":
+    if isinstance(publication, NgsiPublication):
         return environment.context_broker(connection_id, fields)
     found = environment.registry(connection_id)
     if found is None:

@@ -10,7 +10,7 @@ from contexture.errors import ConfigurationError, ContextureError
 from contexture.events import ContextIdentity
 from contexture.kafka.consumer_group import LEDGER_PREFIX
 from contexture.operations.verification.contents import content_reader
-from contexture.publications import Publication
+from contexture.publications import NgsiPublication, Publication
 from contexture.publications.checks.records import IDENTITY_FIELDS
 from contexture.publications.delivery import KEY_IDENTITY, KEY_NONE, KEY_TOPIC
 from contexture.publications.fields import is_wildcard
@@ -34,15 +34,15 @@ def candidates(publication: Publication, names: Iterable[str]) -> list[str]:
 
 
 def _pattern(publication: Publication) -> str:
+    if not isinstance(publication, NgsiPublication):
+        return "|".join(map(_template, publication.topics.written_names))
     topics = publication.topics
-    if publication.source.kind == "sdmx":
-        return "|".join(map(_template, [*topics.topics, *(name for route in topics.routes for name in route.topics)]))
     namer = TopicNamer(topics)
     if topics.naming == "fixed":
         return "|".join(map(re.escape, namer(ContextIdentity("", "/", "any", ""))))
     if namer.rewrites:
         return _ANY
-    found = set(_samples(namer, publication.source.service))
+    found = set(_samples(namer, publication.source.tenant))
     return re.escape(found.pop()) if len(found) == 1 else f"{re.escape(_common_beginning(found))}.*"
 
 
@@ -91,7 +91,7 @@ def check_differences(publication: Publication) -> None:
     Raises:
         ConfigurationError: it may not.
     """
-    if publication.source.kind == "sdmx":
+    if publication.source.has_log:
         reason = "what a registry tells in one transaction is never sent in parts: the next run is a full one"
     elif publication.source.mode == "notifications":
         reason = "it reads notifications alone, and has to read the source whole once"
@@ -131,13 +131,13 @@ def nothing_sent(publication: str) -> ConfigurationError:
 
 def _reason(publication: Publication) -> str | None:
     message, topics = publication.message, publication.topics
-    if publication.source.kind == "operations":
+    if not publication.source.has_content:
         return "its topics are a history of what Contexture did, and nothing in them is ever deleted"
     if message.key == KEY_NONE:
         return "its records have no keys (message.key: none), so that none of them could be deleted"
-    if message.format == "cygnus-lines" and publication.batches.batch_size > 1:
+    if publication.joins_lines:
         return "a record holds the lines of several entities (cygnus-lines with a batch_size above 1)"
-    if publication.source.kind == "sdmx" or message.key == KEY_IDENTITY:
+    if message.key == KEY_IDENTITY:
         return _unnamed(publication)
     if message.key != KEY_TOPIC and message.key not in IDENTITY_FIELDS:
         return f"its keys are values of the attribute {message.key}, which change while the entity stays"
@@ -148,18 +148,17 @@ def _reason(publication: Publication) -> str | None:
 
 def _unnamed(publication: Publication) -> str | None:
     """Where name mappings name topics by the type of an attribute, a value has to tell it."""
-    topics = publication.topics
-    by_type = topics.enable_name_mappings and topics.data_model == "dm-by-attribute"
-    if by_type and publication.message.format != "ngsiv2":
+    by_type = isinstance(publication, NgsiPublication) and publication.topics.enable_name_mappings
+    if by_type and publication.splits_by_attribute and publication.message.format != "ngsiv2":
         return f"name mappings may name topics by an attribute's type, which {publication.message.format} does not tell"
     return None
 
 
 def _unread(publication: Publication) -> str | None:
     """Where the key is a part of the identity, the value has to tell the rest."""
-    source, topics = publication.source, publication.topics
+    source = NgsiPublication.of(publication).source
     needs = f"its keys are only a part of the identity (message.key: {publication.message.key}), and"
-    if publication.message.format != "ngsiv2" or topics.data_model == "dm-by-attribute":
+    if publication.message.format != "ngsiv2" or publication.splits_by_attribute:
         return f"{needs} only whole entities in format ngsiv2 tell id and type"
     if source.api == "ngsiv2" and (len(source.service_path) != 1 or is_wildcard(source.service_path[0])):
         return f"{needs} there are several service paths, which no value tells"

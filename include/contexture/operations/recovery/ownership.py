@@ -19,7 +19,7 @@ from contexture.errors import ContextureError
 from contexture.events import AttributeName, ContextIdentity, identity_hash, identity_key, parse_json
 from contexture.kafka import TopicRecord
 from contexture.operations.verification.contents import content_reader, place_of, structure_in_value
-from contexture.publications import Publication
+from contexture.publications import NgsiPublication, Publication, SdmxPublication
 from contexture.publications.bounded_patterns import BoundedPattern
 from contexture.publications.delivery import KEY_IDENTITY
 from contexture.publications.fields import covers
@@ -110,7 +110,7 @@ class ContextOwner:
         publication: whose; one that `check_rebuildable` lets pass.
     """
 
-    def __init__(self, publication: Publication) -> None:
+    def __init__(self, publication: NgsiPublication) -> None:
         self._namer = TopicNamer(publication.topics)
         self._selects = _selection(publication)
         self._by_attribute = publication.topics.data_model == "dm-by-attribute"
@@ -167,7 +167,7 @@ class StructureOwner:
 
     topics: Sequence[str] = ()
 
-    def __init__(self, publication: Publication) -> None:
+    def __init__(self, publication: SdmxPublication) -> None:
         selectors = [Selector.parse(text) for text in publication.source.select]
         routes = router(publication.topics)
         self._topics_of = lru_cache(_URNS_KEPT)(lambda urn: _topics_of(urn, selectors, routes))
@@ -185,7 +185,9 @@ class StructureOwner:
 
 def owner_of(publication: Publication) -> Owner:
     """What tells the records of a publication."""
-    return StructureOwner(publication) if publication.source.kind == "sdmx" else ContextOwner(publication)
+    if isinstance(publication, SdmxPublication):
+        return StructureOwner(publication)
+    return ContextOwner(NgsiPublication.of(publication))
 
 
 def may_share(publication: Publication, other: Publication) -> bool:
@@ -194,7 +196,7 @@ def may_share(publication: Publication, other: Publication) -> bool:
         return False
     if other.source.kind != publication.source.kind:
         return False
-    return other.source.kind == "sdmx" or other.source.service == publication.source.service
+    return other.source.tenant == publication.source.tenant
 
 
 def _topics_of(urn: str, selectors: Sequence[Selector], routes: Router) -> frozenset[str]:
@@ -222,7 +224,7 @@ def _of_key(key: bytes | None, by_attribute: bool) -> tuple[ContextIdentity, Att
     return ContextIdentity(*members[:_ENTITY_MEMBERS]), attribute
 
 
-def _selection(publication: Publication) -> Callable[[ContextIdentity], bool]:
+def _selection(publication: NgsiPublication) -> Callable[[ContextIdentity], bool]:
     """Whether an identity is one that the publication asks its broker for, as far as identities tell."""
     source = publication.source
     is_linked_data = source.api == "ngsi-ld"

@@ -170,7 +170,7 @@ class Rebuilding:
                 "rows": written.rows,
                 "identities": written.identities,
                 # A broker is read whole then; a registry's log goes on where it was, for a full run reads all anyway.
-                "watermark": self._pointer.watermark if self._publication.source.kind == "sdmx" else None,
+                "watermark": self._pointer.watermark if self._publication.source.has_log else None,
                 "owes_full": self._pointer.owes_full if only_differences else _OWES,
                 "format": FORMAT,
             }

@@ -213,7 +213,6 @@ def _expectation(name: str, judged: Sequence[tuple[RunReport, JudgedExpectation]
 _READERS: Final = 8
 _COMPARED: Final = 200
 _STOPPED: Final = 100
-_MANY: Final = {"ngsi": "entities", "sdmx": "structures", "operations": "events"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +242,7 @@ def quality_report(sources: ReportSources, publication: str, period: ReportPerio
         {
             "publication": publication,
             "description": owner.description if owner else "",
-            "many": _MANY[owner.source.kind if owner else "ngsi"],
+            "many": owner.source.plural if owner else "entities",
             "made_at": sources.now,
             "period": period,
             "totals": totals(runs),

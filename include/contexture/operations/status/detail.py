@@ -174,7 +174,7 @@ def connections(sources: Sources, name: str) -> tuple[str, ...]:
     if publication is None:
         return ()
     # What Contexture itself did is read by no connection.
-    source = () if publication.source.kind == "operations" else (publication.source.connection,)
+    source = (publication.source.connection,) if publication.source.has_content else ()
     return tuple(dict.fromkeys((*source, publication.publish.connection)))
 
 

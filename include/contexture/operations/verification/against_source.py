@@ -40,7 +40,7 @@ from contexture.operations.verification.source_comparison import (
 from contexture.operations.verification.source_view import Met, SourceView
 from contexture.operations.verification.topics import ReplicaTopics, TopicSnapshot
 from contexture.operations.verification.verify import BACKFILLED, Report
-from contexture.publications import Publication
+from contexture.publications import NgsiPublication, Publication, SdmxPublication
 from contexture.sources.ngsi import BrokerConnection
 from contexture.sources.sdmx.registry import RegistryConnection
 from contexture.storage.home import Storage
@@ -61,9 +61,9 @@ def open_source_view(
         ConfigurationError: the publication cannot be compared with its source.
     """
     check_answerable(publication)
-    if publication.source.kind == "sdmx" and isinstance(connection, RegistryConnection):
+    if isinstance(publication, SdmxPublication) and isinstance(connection, RegistryConnection):
         return open_registry_view(publication, connection)
-    if publication.source.kind == "ngsi" and isinstance(connection, BrokerConnection):
+    if isinstance(publication, NgsiPublication) and isinstance(connection, BrokerConnection):
         return open_broker_view(publication, connection)
     raise DefectError("the connection is not of the source's kind", next_step="report this")
 

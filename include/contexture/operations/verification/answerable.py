@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contexture.errors import ConfigurationError
 from contexture.operations.verification.verify import basis_of
-from contexture.publications import Publication
+from contexture.publications import Publication, SdmxPublication
 from contexture.sources.sdmx.registry import splittable
 
 
@@ -29,9 +29,9 @@ def is_answerable(publication: Publication) -> bool:
 
 
 def _unanswerable(publication: Publication) -> str | None:
-    if publication.source.kind == "operations":
+    if not publication.source.has_content:
         return "its source is Contexture itself, whose events happen once"
-    if publication.source.kind == "sdmx":
+    if isinstance(publication, SdmxPublication):
         return _unanswerable_structures(publication)
     if basis_of(publication) == "records":
         return "its records have no key of their own, so nothing says which is the last one of an entity"
@@ -40,7 +40,7 @@ def _unanswerable(publication: Publication) -> str | None:
     return None
 
 
-def _unanswerable_structures(publication: Publication) -> str | None:
+def _unanswerable_structures(publication: SdmxPublication) -> str | None:
     if publication.message.allow_lossy:
         return "it may convert structures (message.allow_lossy), which no longer have the registry's content then"
     if publication.source.media_type is not None and not splittable(publication.source.media_type):

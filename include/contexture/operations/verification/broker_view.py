@@ -30,7 +30,7 @@ from contexture.operations.verification.source_view import (
     QuarantinedEntity,
     SourceHealth,
 )
-from contexture.publications import Publication
+from contexture.publications import NgsiPublication
 from contexture.publications.delivery import KEY_IDENTITY
 from contexture.records.cloudevents.change_events import Occasion
 from contexture.records.messages.envelopes import Envelope, envelope
@@ -52,7 +52,7 @@ from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity, unrea
 from contexture.sources.ngsi.rules.values import coerce_numbers
 
 
-def queries_of(publication: Publication) -> Iterator[EntityQuery]:
+def queries_of(publication: NgsiPublication) -> Iterator[EntityQuery]:
     """Gives a query for each service path, along the time of creation, which never moves."""
     source = publication.source
     # Scopes of NGSI-LD are selected at once, because an entity may have several.
@@ -99,7 +99,7 @@ class BrokerView:
         broker: a client of its service; who opened it closes it.
     """
 
-    def __init__(self, publication: Publication, broker: Broker) -> None:
+    def __init__(self, publication: NgsiPublication, broker: Broker) -> None:
         self._publication, self._broker = publication, broker
         self._by_attribute = publication.topics.data_model == "dm-by-attribute"
         self._queries = tuple(queries_of(publication))
@@ -309,7 +309,7 @@ def _time(microseconds: int | None) -> datetime | None:
 
 
 @contextmanager
-def open_broker_view(publication: Publication, connection: BrokerConnection) -> Iterator[BrokerView]:
+def open_broker_view(publication: NgsiPublication, connection: BrokerConnection) -> Iterator[BrokerView]:
     """Gives the entities of a publication's broker, read as gently as its runs read them; closed at the end.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import Final
 
 from contexture.events import content_hash, parse_json
 from contexture.kafka import TopicRecord
-from contexture.publications import Publication
+from contexture.publications import NgsiPublication, Publication
 from contexture.storage.schemas import EVENT_TIME_HEADER
 
 ContentReader = Callable[[bytes], bytes]
@@ -32,8 +32,8 @@ def content_reader(publication: Publication) -> ContentReader | None:
         return _structure_in_event if structured else _structure
     if publication.message.format != "ngsiv2":
         return None
-    by_attribute = publication.topics.data_model == "dm-by-attribute"
-    if by_attribute and publication.source.api != "ngsiv2":
+    by_attribute = publication.splits_by_attribute
+    if by_attribute and NgsiPublication.of(publication).source.api != "ngsiv2":
         # Several instances of an attribute have names of their own in state.
         return None
     return lambda value: _entity(value, by_attribute=by_attribute, structured=structured)

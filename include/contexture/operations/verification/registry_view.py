@@ -20,7 +20,7 @@ from contexture.operations.verification.source_view import (
     QuarantinedEntity,
     SourceHealth,
 )
-from contexture.publications import Publication
+from contexture.publications import SdmxPublication
 from contexture.records.cloudevents.change_events import Occasion
 from contexture.records.messages.envelopes import StructureContent, structure_envelope
 from contexture.records.topics.structure_routes import router
@@ -54,7 +54,7 @@ class RegistryView:
         registry: a client; who opened it closes it.
     """
 
-    def __init__(self, publication: Publication, registry: Registry) -> None:
+    def __init__(self, publication: SdmxPublication, registry: Registry) -> None:
         source = publication.source
         self._publication, self._registry = publication, registry
         self._selectors = [Selector.parse(text) for text in source.select]
@@ -231,7 +231,7 @@ def _urn(text: bytes) -> Urn | None:
 
 
 @contextmanager
-def open_registry_view(publication: Publication, connection: RegistryConnection) -> Iterator[RegistryView]:
+def open_registry_view(publication: SdmxPublication, connection: RegistryConnection) -> Iterator[RegistryView]:
     """Gives the structures of a publication's registry; closed at the end.
 
     Raises:

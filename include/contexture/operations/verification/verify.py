@@ -40,9 +40,8 @@ BACKFILLED: Final = "sent by a backfill"
 
 def basis_of(publication: Publication) -> Basis:
     """By what topics can be compared: records that join lines, or have no key of their own, one by one."""
-    is_of_events = publication.source.kind == "operations"
-    joins_lines = publication.message.format == "cygnus-lines" and publication.batches.batch_size > 1
-    return "records" if is_of_events or joins_lines or publication.message.key == KEY_NONE else "keys"
+    is_of_events = not publication.source.has_content
+    return "records" if is_of_events or publication.joins_lines or publication.message.key == KEY_NONE else "keys"
 
 
 def verify(
@@ -201,7 +200,7 @@ class _Verifying:
 
     def _baseline(self, first: int | None, archived: dict[int, ArchivedRecord]) -> int | None:
         """The first run of a registry's publication may have noted what the registry holds, and sent nothing."""
-        if first is None or self._publication.source.kind != "sdmx":
+        if first is None or not self._publication.source.has_log:
             return None
         return first if first not in archived or archived[first].manifest.baseline else None
 

@@ -8,45 +8,27 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from contexture.publications.checks.ngsi import LINKED_DATA_CHECKS
-from contexture.publications.checks.operations import of_operations, of_others
-from contexture.publications.checks.quality import QUALITY_CHECKS
-from contexture.publications.checks.records import RECORD_CHECKS, Findings
-from contexture.publications.checks.sdmx import STRUCTURE_CHECKS
+from contexture.publications.checks.operations import FOR_OPERATIONS as FOR_OPERATIONS
+from contexture.publications.checks.operations import of_operations
+from contexture.publications.checks.quality import QUALITY_OF_ENTITIES, QUALITY_OF_STRUCTURES
+from contexture.publications.checks.records import RECORDS_OF_ENTITIES, RECORDS_OF_STRUCTURES, Findings
+from contexture.publications.checks.sdmx import REGISTRY_CHECKS
 from contexture.publications.problems import Location, ModelProblem, looks_secret
-from contexture.publications.source import BROKER_ONLY, REGISTRY_ONLY
 
 if TYPE_CHECKING:
-    from contexture.publications.publication import Publication
+    from contexture.publications.publication import NgsiPublication, Publication, SdmxPublication
 
-_REGISTRIES, _BROKERS = frozenset(("fmr",)), frozenset(("orion", "orion-ld", "scorpio", "stellio"))
+Check = Callable[[Any], Findings]
+"""What yields the findings about a publication of one kind; a list of them is of the kind's class."""
+
 _LEGACY_RELEASE = re.compile(r"0\.|1\.0*[0-2](\.|$)")
 
 
-def check_combinations(publication: Publication) -> Findings:
-    """A finding for every combination of values that could never do what each of them says."""
-    checks = _OF_OPERATIONS if publication.source.kind == "operations" else _CHECKS
-    for check in checks:
-        yield from check(publication)
-
-
-def _source_kind(publication: Publication) -> Findings:
-    source = publication.source
-    kind, foreign = ("sdmx", REGISTRY_ONLY) if source.kind == "ngsi" else ("ngsi", BROKER_ONLY)
-    for key in foreign["source"]:
-        if key in source.model_fields_set and getattr(source, key) != type(source).model_fields[key].default:
-            yield ModelProblem(("source", key), f"`{key}` needs `kind: {kind}`", "leave it out", (("source", "kind"),))
-    if source.flavour in (_REGISTRIES if source.kind == "ngsi" else _BROKERS):
-        message = f"`flavour: {source.flavour}` needs `kind: {kind}`"
-        yield ModelProblem(
-            ("source", "flavour"), message, "write `flavour: auto`, or leave it out", (("source", "kind"),)
-        )
-    if source.kind == "sdmx" and source.mode == "notifications":
-        message = "`mode: notifications` needs `kind: ngsi`: a registry notifies nobody"
-        yield ModelProblem(("source", "mode"), message, "use `mode: changes`", (("source", "kind"),))
-    if source.kind == "ngsi" and "service" not in source.model_fields_set:
+def _service(publication: NgsiPublication) -> Findings:
+    if "service" not in publication.source.model_fields_set:
         yield ModelProblem(
             ("source", "service"),
             "`service` is missing: a context broker has no list of them",
@@ -55,7 +37,7 @@ def _source_kind(publication: Publication) -> Findings:
         )
 
 
-def _geography(publication: Publication) -> Findings:
+def _geography(publication: NgsiPublication) -> Findings:
     source = publication.source
     parts = {"georel": source.georel, "geometry": source.geometry, "coords": source.coords}
     missing = [name for name, value in parts.items() if value is None]
@@ -66,7 +48,7 @@ def _geography(publication: Publication) -> Findings:
         yield ModelProblem(("source", present), message, "write all three, or none", involved)
 
 
-def _lists_and_patterns(publication: Publication) -> Findings:
+def _lists_and_patterns(publication: NgsiPublication) -> Findings:
     source = publication.source
     for listed, pattern in (("types", "type_pattern"), ("ids", "id_pattern")):
         if getattr(source, listed) and getattr(source, pattern) is not None:
@@ -74,7 +56,7 @@ def _lists_and_patterns(publication: Publication) -> Findings:
             yield ModelProblem(("source", pattern), message, "leave one out", (("source", listed),))
 
 
-def _required_attributes(publication: Publication) -> Findings:
+def _required_attributes(publication: NgsiPublication) -> Findings:
     selected = publication.source.attributes
     for name in publication.quality.required_attributes:
         if selected and name not in selected:
@@ -95,42 +77,41 @@ def _entity_limits(publication: Publication) -> Findings:
         )
 
 
-def _fixed_topics(publication: Publication) -> Findings:
+_TOPIC_KEYS: tuple[Location, ...] = (("topics", "naming"), ("topics", "topics"), ("topics", "routes"))
+
+
+def _fixed_topics(publication: NgsiPublication) -> Findings:
+    if publication.topics.naming == "fixed" and not publication.topics.topics:
+        yield ModelProblem(
+            ("topics", "naming"), "`naming: fixed` needs the names", "add `topics: [NAME]` to this section", _TOPIC_KEYS
+        )
+
+
+def _topics_of_structures(publication: SdmxPublication) -> Findings:
+    topics, kind = publication.topics, ("source", "kind")
+    if not topics.topics and not topics.routes:
+        message, hint = "nothing says where structures go", "add `topics: [NAME]` or `routes` to the section `topics`"
+        yield ModelProblem(("topics",), message, hint, (*_TOPIC_KEYS, kind))
+
+
+def _names_without_use(publication: NgsiPublication) -> Findings:
     topics = publication.topics
-    involved = (("topics", "naming"), ("topics", "topics"), ("topics", "routes"))
-    if topics.naming == "fixed" and not topics.topics and not topics.routes:
-        yield _without_names(publication, involved)
     if topics.naming != "fixed" and topics.topics:
         message = f"`topics` needs `naming: fixed`; `naming: {topics.naming}` makes its own names"
-        yield ModelProblem(("topics", "topics"), message, "write `naming: fixed`, or leave the names out", involved)
+        yield ModelProblem(("topics", "topics"), message, "write `naming: fixed`, or leave the names out", _TOPIC_KEYS)
 
 
-def _without_names(publication: Publication, involved: tuple[Location, ...]) -> ModelProblem:
-    if publication.source.kind == "sdmx":
-        message, hint = "nothing says where structures go", "add `topics: [NAME]` or `routes` to the section `topics`"
-        return ModelProblem(("topics",), message, hint, (*involved, ("source", "kind")))
-    return ModelProblem(
-        ("topics", "naming"), "`naming: fixed` needs the names", "add `topics: [NAME]` to this section", involved
-    )
-
-
-def _cygnus_names(publication: Publication) -> Findings:
-    topics, source = publication.topics, publication.source
-    names_of_context = topics.naming in {"cygnus", "cygnus-legacy", "injective"}
-    if names_of_context and source.kind == "sdmx":
-        message = f"`naming: {topics.naming}` makes names of entities; a registry has none"
-        yield ModelProblem(
-            ("topics", "naming"), message, "leave it out, or write `naming: fixed`", (("source", "kind"),)
-        )
-    nameless = not source.service and source.kind == "ngsi" and not topics.enable_name_mappings
-    if names_of_context and topics.data_model == "dm-by-service" and nameless:
+def _default_tenant(publication: NgsiPublication) -> Findings:
+    topics = publication.topics
+    nameless = not publication.source.service and not topics.enable_name_mappings
+    if topics.naming != "fixed" and topics.data_model == "dm-by-service" and nameless:
         message = "`data_model: dm-by-service` would name the topic of the default tenant with nothing"
         involved = (("source", "service"), ("topics", "naming"))
         hint = "choose another data_model, `naming: fixed`, or name mappings that give the service a name"
         yield ModelProblem(("topics", "data_model"), message, hint, involved)
 
 
-def _name_schemes(publication: Publication) -> Findings:
+def _name_schemes(publication: NgsiPublication) -> Findings:
     topics = publication.topics
     if topics.naming in {"injective", "fixed"} and topics.cygnus_version is not None:
         message = f"`cygnus_version` has no effect on `naming: {topics.naming}`"
@@ -146,7 +127,7 @@ def _name_schemes(publication: Publication) -> Findings:
         yield ModelProblem(("topics", "enable_lowercase"), message, "leave it out", (("topics", "naming"),))
 
 
-def _name_files(publication: Publication) -> Findings:
+def _name_files(publication: NgsiPublication) -> Findings:
     topics = publication.topics
     for flag, file in (("enable_grouping", "grouping_rules"), ("enable_name_mappings", "name_mappings")):
         enabled, named = getattr(topics, flag), getattr(topics, file) is not None
@@ -187,30 +168,33 @@ def _topic_configuration(publication: Publication) -> Findings:
         )
 
 
-_CHECKS: tuple[Callable[[Publication], Findings], ...] = (
-    _source_kind,
+ENTITY_CHECKS: tuple[Check, ...] = (
+    _service,
     _geography,
     _lists_and_patterns,
     _required_attributes,
     _entity_limits,
     _fixed_topics,
-    _cygnus_names,
+    _names_without_use,
+    _default_tenant,
     _name_schemes,
     _name_files,
     _secret_configuration,
     _topic_configuration,
     *LINKED_DATA_CHECKS,
-    *RECORD_CHECKS,
-    *STRUCTURE_CHECKS,
-    *QUALITY_CHECKS,
-    of_others,
+    *RECORDS_OF_ENTITIES,
+    *QUALITY_OF_ENTITIES,
 )
-
-_OF_OPERATIONS: tuple[Callable[[Publication], Findings], ...] = (
-    of_operations,
+STRUCTURE_CHECKS: tuple[Check, ...] = (
+    _entity_limits,
+    _topics_of_structures,
     _secret_configuration,
     _topic_configuration,
+    *RECORDS_OF_STRUCTURES,
+    *REGISTRY_CHECKS,
+    *QUALITY_OF_STRUCTURES,
 )
+OPERATIONS_CHECKS: tuple[Check, ...] = (of_operations, _secret_configuration, _topic_configuration)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,11 +235,11 @@ def not_yet_supported(publication: Publication) -> Iterator[ModelProblem]:
 
 
 def _values(publication: Publication, row: Unsupported) -> Iterator[tuple[Location, object]]:
-    value = getattr(getattr(publication, row.section), row.key)
+    value = getattr(getattr(publication, row.section), row.key, None)
     if not row.member:
         yield (row.section, row.key), value
         return
-    for number, item in enumerate(value):
+    for number, item in enumerate(value or ()):
         yield (row.section, row.key, number, row.member), getattr(item, row.member)
 
 

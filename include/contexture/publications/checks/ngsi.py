@@ -10,7 +10,7 @@ from contexture.publications.checks.records import Findings
 from contexture.publications.problems import ModelProblem
 
 if TYPE_CHECKING:
-    from contexture.publications.publication import Publication
+    from contexture.publications.publication import NgsiPublication
 
 _SPEAKS_NGSIV2_ALONE = frozenset(("orion",))
 _SPEAKS_LINKED_DATA_ALONE = frozenset(("scorpio", "stellio"))
@@ -25,7 +25,7 @@ _BARE_TEXT = re.compile(r"(?!(?:true|false)$)[^\W\d_][\w -]*")
 _PATTERN_SIGNS = ("~=", "!~=")
 
 
-def _interface(publication: Publication) -> Findings:
+def _interface(publication: NgsiPublication) -> Findings:
     source = publication.source
     involved = (("source", "api"),)
     if source.api == "ngsiv2" and source.context is not None:
@@ -37,7 +37,7 @@ def _interface(publication: Publication) -> Findings:
         yield ModelProblem(("source", "flavour"), message, f"write `api: {other}`, or leave the flavour out", involved)
 
 
-def _scopes(publication: Publication) -> Findings:
+def _scopes(publication: NgsiPublication) -> Findings:
     source = publication.source
     everything = [path for path in source.service_path if path in _EVERYTHING]
     if source.api == "ngsi-ld" and everything and len(source.service_path) > 1:
@@ -45,7 +45,7 @@ def _scopes(publication: Publication) -> Findings:
         yield ModelProblem(("source", "service_path"), message, "leave the others out", (("source", "api"),))
 
 
-def _notified_scopes(publication: Publication) -> Findings:
+def _notified_scopes(publication: NgsiPublication) -> Findings:
     source = publication.source
     if source.api == "ngsi-ld" and source.mode == "notifications" and not _EVERYTHING.intersection(source.service_path):
         # A full run would not find what another scope's notification brought, and would take it for gone.
@@ -54,7 +54,7 @@ def _notified_scopes(publication: Publication) -> Findings:
         yield ModelProblem(("source", "service_path"), message, "leave it out, or write `mode: changes`", involved)
 
 
-def _geography(publication: Publication) -> Findings:
+def _geography(publication: NgsiPublication) -> Findings:
     source = publication.source
     if source.api != "ngsi-ld":
         return
@@ -67,7 +67,7 @@ def _geography(publication: Publication) -> Findings:
         yield ModelProblem(("source", "georel"), message, "use near;maxDistance:METRES, within or intersects", involved)
 
 
-def _conditions(publication: Publication) -> Findings:
+def _conditions(publication: NgsiPublication) -> Findings:
     source = publication.source
     if source.api != "ngsi-ld":
         return
@@ -95,7 +95,7 @@ def _problem(condition: str) -> tuple[str, str] | None:
     return None
 
 
-def linked_data_notes(publication: Publication) -> Iterator[ModelProblem]:
+def linked_data_notes(publication: NgsiPublication) -> Iterator[ModelProblem]:
     """What the reader of a file should know about its NGSI-LD source."""
     source = publication.source
     if source.api != "ngsi-ld":
@@ -114,7 +114,7 @@ def linked_data_notes(publication: Publication) -> Iterator[ModelProblem]:
         yield ModelProblem(("topics", "data_model"), message, "scopes are the attribute `scope` of each entity")
 
 
-LINKED_DATA_CHECKS: tuple[Callable[[Publication], Findings], ...] = (
+LINKED_DATA_CHECKS: tuple[Callable[[NgsiPublication], Findings], ...] = (
     _interface,
     _scopes,
     _notified_scopes,

@@ -13,7 +13,7 @@ from contexture.publications.quality import ARGUMENTS, COMMON, ENTITY_RULES, STR
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from contexture.publications.publication import Publication
+    from contexture.publications.publication import NgsiPublication, Publication, SdmxPublication
     from contexture.publications.quality import Expectation
 
 Findings = Iterator[ModelProblem]
@@ -79,55 +79,57 @@ _WITHOUT_CHOICE = {
 }
 
 
-def _rules(publication: Publication) -> Findings:
-    of_structures = publication.source.kind == "sdmx"
-    names, other, subject = (
-        (STRUCTURE_RULES, "ngsi", "entities") if of_structures else (ENTITY_RULES, "sdmx", "structures")
-    )
+def _rules_of_entities(publication: NgsiPublication) -> Findings:
+    return _rules(publication, ENTITY_RULES, "`{}` is a rule about structures, and needs `kind: sdmx`")
+
+
+def _rules_of_structures(publication: SdmxPublication) -> Findings:
+    return _rules(publication, STRUCTURE_RULES, "`{}` is a rule about entities, and needs `kind: ngsi`")
+
+
+def _rules(publication: Publication, names: tuple[str, ...], refusal: str) -> Findings:
     for rule in publication.quality.rules:
         if rule not in names:
             near = difflib.get_close_matches(rule, names, n=1)
             hint = f"leave it out, or did you mean {near[0]!r}?" if near else "leave it out"
-            message = f"`{rule}` is a rule about {subject}, and needs `kind: {other}`"
-            yield ModelProblem(("quality", "rules", rule), message, hint, _KIND, at_key=True)
+            yield ModelProblem(("quality", "rules", rule), refusal.format(rule), hint, _KIND, at_key=True)
 
 
-def _rules_without_choice(publication: Publication) -> Findings:
-    if publication.source.kind != "sdmx":
-        return
+def _rules_without_choice(publication: SdmxPublication) -> Findings:
     for rule, severity in publication.quality.rules.items():
         if rule in _WITHOUT_CHOICE and severity != "error":
             message = f"`{rule}: {severity}`: {_WITHOUT_CHOICE[rule]}"
             yield ModelProblem(("quality", "rules", rule), message, "leave it out: it is always an error")
 
 
-def _frames(publication: Publication) -> Findings:
-    is_of_structures = publication.source.kind == "sdmx"
+def _frames_of_entities(publication: NgsiPublication) -> Findings:
+    return _frames(publication, ("entities", "attributes"), "sdmx")
+
+
+def _frames_of_structures(publication: SdmxPublication) -> Findings:
+    return _frames(publication, ("structures",), "ngsi")
+
+
+def _frames(publication: Publication, frames: tuple[str, ...], other_kind: str) -> Findings:
+    """Findings about the frames of expectations, and about the columns in them."""
     for number, expectation in enumerate(publication.quality.expectations):
-        if _fits(expectation, publication):
-            continue
-        needed, frame = ("ngsi", "structures") if is_of_structures else ("sdmx", "entities")
-        message = f"`on: {expectation.on}` needs `kind: {needed}`"
-        yield ModelProblem(("quality", "expectations", number, "on"), message, f"write `on: {frame}`", _KIND)
+        if expectation.on in frames:
+            yield from _columns(expectation, number)
+        else:
+            message = f"`on: {expectation.on}` needs `kind: {other_kind}`"
+            yield ModelProblem(("quality", "expectations", number, "on"), message, f"write `on: {frames[0]}`", _KIND)
 
 
-def _fits(expectation: Expectation, publication: Publication) -> bool:
-    return (expectation.on == "structures") == (publication.source.kind == "sdmx")
-
-
-def _columns(publication: Publication) -> Findings:
-    for number, expectation in enumerate(publication.quality.expectations):
-        if not _fits(expectation, publication):
-            continue
-        known = _KNOWN_COLUMNS[expectation.on]
-        for column in written_columns(expectation.kwargs):
-            if column not in known and not (expectation.on == "entities" and column.startswith(_OF_ATTRIBUTE)):
-                yield ModelProblem(
-                    ("quality", "expectations", number, "kwargs"),
-                    f"the frame of {expectation.on} has no column {column!r}",
-                    f"{_nearest(column, known)}there are {', '.join(known)}"
-                    + (", and value_NAME and type_NAME of each attribute" if expectation.on == "entities" else ""),
-                )
+def _columns(expectation: Expectation, number: int) -> Findings:
+    known = _KNOWN_COLUMNS[expectation.on]
+    for column in written_columns(expectation.kwargs):
+        if column not in known and not (expectation.on == "entities" and column.startswith(_OF_ATTRIBUTE)):
+            yield ModelProblem(
+                ("quality", "expectations", number, "kwargs"),
+                f"the frame of {expectation.on} has no column {column!r}",
+                f"{_nearest(column, known)}there are {', '.join(known)}"
+                + (", and value_NAME and type_NAME of each attribute" if expectation.on == "entities" else ""),
+            )
 
 
 def _names(publication: Publication) -> Findings:
@@ -186,11 +188,15 @@ def written_columns(kwargs: Mapping[str, JsonValue]) -> Iterator[str]:
         yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str))
 
 
-QUALITY_CHECKS: tuple[Callable[[Publication], Findings], ...] = (
-    _rules,
+_OF_ALL: tuple[Callable[[Publication], Findings], ...] = (_names, _conditions)
+QUALITY_OF_ENTITIES: tuple[Callable[[NgsiPublication], Findings], ...] = (
+    _rules_of_entities,
+    _frames_of_entities,
+    *_OF_ALL,
+)
+QUALITY_OF_STRUCTURES: tuple[Callable[[SdmxPublication], Findings], ...] = (
+    _rules_of_structures,
     _rules_without_choice,
-    _frames,
-    _columns,
-    _names,
-    _conditions,
+    _frames_of_structures,
+    *_OF_ALL,
 )

@@ -14,7 +14,7 @@ from contexture.publications.delivery import KEY_IDENTITY, KEY_NONE, KEY_TOPIC
 from contexture.publications.problems import ModelProblem
 
 if TYPE_CHECKING:
-    from contexture.publications.publication import Publication
+    from contexture.publications.publication import NgsiPublication, Publication
 
 IDENTITY_FIELDS = frozenset({"service", "service_path", "id", "type"})
 
@@ -28,19 +28,18 @@ _BY_TOPIC: dict[str, frozenset[str]] = {
 }
 
 
-def attribute_of_key(publication: Publication) -> str | None:
+def attribute_of_key(publication: NgsiPublication) -> str | None:
     """The attribute whose value is the key; None where the key is something else."""
     key = publication.message.key
-    known = publication.source.kind != "ngsi" or key in {KEY_IDENTITY, KEY_NONE, KEY_TOPIC} or key in IDENTITY_FIELDS
-    return None if known else key
+    return None if key in {KEY_IDENTITY, KEY_NONE, KEY_TOPIC} or key in IDENTITY_FIELDS else key
 
 
-def indistinguishable_parts(publication: Publication) -> frozenset[str]:
+def indistinguishable_parts(publication: NgsiPublication) -> frozenset[str]:
     """The parts of the identity in which two events of one topic and one key may still differ."""
     return _identity(publication) - _of_topic(publication) - _of_selection(publication) - _of_key(publication)
 
 
-def is_constant_per_topic(publication: Publication) -> bool:
+def is_constant_per_topic(publication: NgsiPublication) -> bool:
     """Whether all events of one topic have the same key."""
     key = publication.message.key
     if key in {KEY_NONE, KEY_TOPIC}:
@@ -49,14 +48,14 @@ def is_constant_per_topic(publication: Publication) -> bool:
     return named and _of_key(publication) <= _of_topic(publication) | _of_selection(publication)
 
 
-def _identity(publication: Publication) -> frozenset[str]:
+def _identity(publication: NgsiPublication) -> frozenset[str]:
     if publication.topics.data_model != "dm-by-attribute":
         return IDENTITY_FIELDS
     # NGSI-LD has several instances of an attribute, which share a topic.
     return IDENTITY_FIELDS | ({"attribute", "datasetId"} if publication.source.api == "ngsi-ld" else {"attribute"})
 
 
-def _of_topic(publication: Publication) -> frozenset[str]:
+def _of_topic(publication: NgsiPublication) -> frozenset[str]:
     topics = publication.topics
     # Legacy names write every special character as `_`, so any two identities may share one.
     if topics.naming in {"fixed", "cygnus-legacy"}:
@@ -68,7 +67,7 @@ def _of_topic(publication: Publication) -> frozenset[str]:
     return frozenset({"service"}) if in_lower_case else _BY_TOPIC[topics.data_model]
 
 
-def _of_selection(publication: Publication) -> frozenset[str]:
+def _of_selection(publication: NgsiPublication) -> frozenset[str]:
     source = publication.source
     # NGSI-LD has no service paths, and an entity may have several types.
     if source.api == "ngsi-ld":
@@ -78,7 +77,7 @@ def _of_selection(publication: Publication) -> frozenset[str]:
     return frozenset(name for name, is_fixed in fixed.items() if is_fixed)
 
 
-def _of_key(publication: Publication) -> frozenset[str]:
+def _of_key(publication: NgsiPublication) -> frozenset[str]:
     key = publication.message.key
     if key == KEY_IDENTITY:
         return _identity(publication)
@@ -94,23 +93,7 @@ _WITHOUT_CHOICE = {
 }
 
 
-def _message_format(publication: Publication) -> Findings:
-    message, source = publication.message, publication.source
-    involved = (("source", "kind"), ("message", "format"))
-    if (message.format == "sdmx") != (source.kind == "sdmx"):
-        hint = "use `format: sdmx`" if source.kind == "sdmx" else "use `format: ngsiv2` or `format: cygnus-lines`"
-        yield ModelProblem(
-            ("message", "format"),
-            f"`format: {message.format}` can't tell what `kind: {source.kind}` reads",
-            hint,
-            involved,
-        )
-    for key in ("media_type", "allow_lossy"):
-        if getattr(message, key) and message.format != "sdmx":
-            yield ModelProblem(("message", key), f"`{key}` needs `format: sdmx`", "leave it out", involved)
-
-
-def _keyless(publication: Publication) -> Findings:
+def _keyless(publication: NgsiPublication) -> Findings:
     if publication.message.key != KEY_NONE:
         return
     if publication.source.detect_deletions:
@@ -129,7 +112,7 @@ def _keyless(publication: Publication) -> Findings:
         )
 
 
-def _joined_lines(publication: Publication) -> Findings:
+def _joined_lines(publication: NgsiPublication) -> Findings:
     if publication.message.format != "cygnus-lines" or publication.batches.batch_size == 1:
         return
     involved = (("message", "format"), ("message", "key"), ("topics",), ("source",))
@@ -144,7 +127,7 @@ def _joined_lines(publication: Publication) -> Findings:
         yield ModelProblem(("batches", "batch_size"), message, hint, involved)
 
 
-def _envelope(publication: Publication) -> Findings:
+def _envelope(publication: NgsiPublication) -> Findings:
     message, size = publication.message, publication.batches.batch_size
     if message.envelope == "none":
         return
@@ -154,7 +137,7 @@ def _envelope(publication: Publication) -> Findings:
         yield ModelProblem(("batches", "batch_size"), what, "use `batch_size: 1`, or `envelope: none`", involved)
 
 
-def _replica_key(publication: Publication) -> Findings:
+def _replica_key(publication: NgsiPublication) -> Findings:
     key = publication.message.key
     if publication.topics.keep != "latest" or key in {KEY_NONE, KEY_IDENTITY}:
         return
@@ -170,7 +153,7 @@ def _replica_key(publication: Publication) -> Findings:
         yield ModelProblem(("message", "key"), message, "use `key: identity`, or `topics: {keep: history}`", involved)
 
 
-def _key_that_is_not_read(publication: Publication) -> Findings:
+def _key_that_is_not_read(publication: NgsiPublication) -> Findings:
     name, selected = attribute_of_key(publication), publication.source.attributes
     if name is not None and selected and name not in selected:
         yield ModelProblem(
@@ -181,7 +164,7 @@ def _key_that_is_not_read(publication: Publication) -> Findings:
         )
 
 
-def _rules_without_choice(publication: Publication) -> Findings:
+def _rules_without_choice(publication: NgsiPublication) -> Findings:
     for rule, severity in publication.quality.rules.items():
         reason, hint = _WITHOUT_CHOICE.get(rule, ("", ""))
         # Where each attribute is a record of its own, the size of a whole entity may be anything.
@@ -205,8 +188,7 @@ def _dead_letters(publication: Publication) -> Findings:
             yield ModelProblem(("publish", key), message, "write `on_failure: dead-letter`, or leave it out", involved)
 
 
-RECORD_CHECKS: tuple[Callable[[Publication], Findings], ...] = (
-    _message_format,
+RECORDS_OF_ENTITIES: tuple[Callable[[NgsiPublication], Findings], ...] = (
     _keyless,
     _joined_lines,
     _envelope,
@@ -215,3 +197,4 @@ RECORD_CHECKS: tuple[Callable[[Publication], Findings], ...] = (
     _rules_without_choice,
     _dead_letters,
 )
+RECORDS_OF_STRUCTURES: tuple[Callable[[Publication], Findings], ...] = (_dead_letters,)

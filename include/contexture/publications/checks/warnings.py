@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from contexture.publications import fields
 from contexture.publications.checks import records
@@ -11,10 +10,8 @@ from contexture.publications.checks.ngsi import linked_data_notes
 from contexture.publications.cygnus_names import GroupingRules
 from contexture.publications.delivery import KEY_NONE
 from contexture.publications.problems import ModelProblem
+from contexture.publications.publication import NgsiPublication, Publication
 from contexture.publications.topics import CYGNUS_2_19
-
-if TYPE_CHECKING:
-    from contexture.publications.publication import Publication
 
 _REPLACED = {
     "broker_list": "the brokers are `bootstrap.servers` of the Airflow connection named by `publish.connection`",
@@ -25,12 +22,13 @@ _REPLACED = {
 def find_warnings(data: object, publication: Publication) -> Iterator[ModelProblem]:
     """What the reader of the file should know, as findings that are no errors."""
     yield from _cygnus_parameters(publication)
-    yield from _service_in_lower_case(data, publication)
-    yield from _covered_paths(data, publication)
-    yield from _vague_deletions(publication)
-    yield from _key_by_value(publication)
-    yield from _rules_left_out(publication)
-    yield from linked_data_notes(publication)
+    if isinstance(publication, NgsiPublication):
+        yield from _service_in_lower_case(data, publication)
+        yield from _covered_paths(data, publication)
+        yield from _vague_deletions(publication)
+        yield from _key_by_value(publication)
+        yield from _rules_left_out(publication)
+        yield from linked_data_notes(publication)
 
 
 def _cygnus_parameters(publication: Publication) -> Iterator[ModelProblem]:
@@ -39,7 +37,7 @@ def _cygnus_parameters(publication: Publication) -> Iterator[ModelProblem]:
             yield ModelProblem(("publish", key), f"`{key}` of Cygnus has no effect", replacement, at_key=True)
 
 
-def _service_in_lower_case(data: object, publication: Publication) -> Iterator[ModelProblem]:
+def _service_in_lower_case(data: object, publication: NgsiPublication) -> Iterator[ModelProblem]:
     source = data.get("source") if isinstance(data, Mapping) else None
     written = source.get("service") if isinstance(source, Mapping) else None
     used = publication.source.service
@@ -49,7 +47,7 @@ def _service_in_lower_case(data: object, publication: Publication) -> Iterator[M
         yield ModelProblem(("source", "service"), message, hint)
 
 
-def _covered_paths(data: object, publication: Publication) -> Iterator[ModelProblem]:
+def _covered_paths(data: object, publication: NgsiPublication) -> Iterator[ModelProblem]:
     source = data.get("source") if isinstance(data, Mapping) else None
     written = source.get("service_path") if isinstance(source, Mapping) else None
     used = publication.source.service_path
@@ -59,7 +57,7 @@ def _covered_paths(data: object, publication: Publication) -> Iterator[ModelProb
             yield ModelProblem(("source", "service_path"), message, "leave it out")
 
 
-def _vague_deletions(publication: Publication) -> Iterator[ModelProblem]:
+def _vague_deletions(publication: NgsiPublication) -> Iterator[ModelProblem]:
     missing = records.indistinguishable_parts(publication)
     if publication.source.detect_deletions and publication.message.key != KEY_NONE and missing:
         message = f"a tombstone with `key: {publication.message.key}` doesn't tell which identity is gone"
@@ -67,7 +65,7 @@ def _vague_deletions(publication: Publication) -> Iterator[ModelProblem]:
         yield ModelProblem(("message", "key"), message, hint)
 
 
-def _key_by_value(publication: Publication) -> Iterator[ModelProblem]:
+def _key_by_value(publication: NgsiPublication) -> Iterator[ModelProblem]:
     name = records.attribute_of_key(publication)
     if name is not None:
         message = f"`key: {name}` is the value of the attribute {name!r}"
@@ -75,7 +73,7 @@ def _key_by_value(publication: Publication) -> Iterator[ModelProblem]:
         yield ModelProblem(("message", "key"), message, hint)
 
 
-def _rules_left_out(publication: Publication) -> Iterator[ModelProblem]:
+def _rules_left_out(publication: NgsiPublication) -> Iterator[ModelProblem]:
     topics = publication.topics
     if topics.grouping_rules_content is None or topics.compat != CYGNUS_2_19:
         return

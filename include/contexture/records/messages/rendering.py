@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import orjson
 
-from contexture.errors import ConfigurationError
 from contexture.events import AttributeName, ContextIdentity, identity_key
-from contexture.publications import Publication
+from contexture.publications import NgsiPublication
 from contexture.records.messages import ngsi_bodies, ngsi_ld
 from contexture.records.messages.content import BodyMaker, Content, Form, MessageError
 from contexture.records.topics import TopicNamer
@@ -102,7 +101,7 @@ _MAKERS: dict[str, KeyMaker] = {
 ServiceOf = Callable[[ContextIdentity, "str | None"], str]
 
 
-def body_makers(publication: Publication, namer: TopicNamer) -> dict[str, BodyMaker]:
+def body_makers(publication: NgsiPublication, namer: TopicNamer) -> dict[str, BodyMaker]:
     """The makers of a publication's bodies, by `message.format`."""
     return {
         "ngsiv2": _ngsiv2,
@@ -220,18 +219,13 @@ def type_of(entity: Mapping[str, object], attribute: AttributeName) -> str:
     return attribute_type if isinstance(attribute_type, str) else ""
 
 
-def renderer(publication: Publication) -> Renderer:
-    """The renderer of a publication.
+def renderer(publication: NgsiPublication) -> Renderer:
+    """The renderer of a publication of entities.
 
     Raises:
-        ConfigurationError: its naming or format isn't supported.
+        ConfigurationError: its naming isn't supported.
     """
     namer = TopicNamer(publication.topics)
-    makers = body_makers(publication, namer)
-    maker = makers.get(publication.message.format)
-    if maker is None:
-        raise ConfigurationError(
-            f"message.format {publication.message.format} is not yet supported",
-            next_step=f"use one of {', '.join(makers)}",
-        )
-    return Renderer(namer, key_maker(publication.message.key), maker)
+    return Renderer(
+        namer, key_maker(publication.message.key), body_makers(publication, namer)[publication.message.format]
+    )

@@ -19,7 +19,7 @@ from contexture.sources.ngsi.ngsi_ld import NgsiLdClient
 from contexture.sources.ngsi.ngsiv2 import NgsiV2Client
 
 if TYPE_CHECKING:
-    from contexture.publications.source import Source
+    from contexture.publications.source import NgsiSource
 
 _OWN_RESOURCES: tuple[tuple[str, bytes, Flavour], ...] = (
     ("/version", b'"orionld version"', "orion-ld"),
@@ -74,7 +74,7 @@ class Dialect:
     context: str = ""
 
     @classmethod
-    def of(cls, source: Source) -> Dialect:
+    def of(cls, source: NgsiSource) -> Dialect:
         """How a publication says that its source is spoken to."""
         return cls(source.api, flavour_named(source.flavour), source.context or "")
 

@@ -19,7 +19,7 @@ from contexture.sources.sdmx.urn import CLASSES, HOLDERS, PACKAGES, Urn
 from contexture.sources.sdmx.versions import VersionPattern
 
 if TYPE_CHECKING:
-    from contexture.publications import Publication
+    from contexture.publications import SdmxPublication
 
 Read = TypeVar("Read")
 
@@ -257,7 +257,7 @@ Place = tuple[str | int, ...]
 """Where in the file a selector stands, as a path from its top."""
 
 
-def unreadable(publication: Publication) -> Iterator[tuple[Place, SelectorError]]:
+def unreadable(publication: SdmxPublication) -> Iterator[tuple[Place, SelectorError]]:
     """The selectors that can't be read, each with its place and the reason."""
     for place, text in _written(publication):
         try:
@@ -266,7 +266,7 @@ def unreadable(publication: Publication) -> Iterator[tuple[Place, SelectorError]
             yield place, error
 
 
-def _written(publication: Publication) -> Iterator[tuple[Place, str]]:
+def _written(publication: SdmxPublication) -> Iterator[tuple[Place, str]]:
     for number, text in enumerate(publication.source.select):
         yield ("source", "select", number), text
     for number, route in enumerate(publication.topics.routes):

@@ -8,7 +8,6 @@ import orjson
 import pytest
 
 from builders.outboxes import publication
-from contexture.errors import ConfigurationError
 from contexture.events import AttributeName, ContextIdentity, parse_json
 from contexture.records.messages import MessageError
 from contexture.records.messages.content import Content
@@ -90,16 +89,6 @@ def test_a_name_that_kafka_refuses_and_a_body_that_json_refuses_are_rejected_dat
     lines = renderer(publication(topics={"keep": "history"}, message={"format": "cygnus-lines"}))
     with pytest.raises(MessageError, match="isn't an object with a value"):
         lines(CAR, {"id": "car1", "type": "car", "speed": 5}, None, RECEIVED_MS)
-
-
-def test_a_format_without_a_writer_is_a_configuration_error():
-    later = publication()
-    message = later.message.model_copy(update={"format": "sdmx"})
-
-    with pytest.raises(ConfigurationError, match=r"message\.format sdmx is not yet supported") as error:
-        renderer(later.model_copy(update={"message": message}))
-
-    assert error.value.next_step == "use one of ngsiv2, cygnus-lines, ngsiv1, ngsi-ld"
 
 
 def test_an_attributes_value_is_the_key_of_all_records_of_its_entity():

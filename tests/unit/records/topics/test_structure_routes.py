@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contexture.errors import ConfigurationError
-from contexture.publications.topics import Route, Topics
+from contexture.publications.topics import Route, StructureTopics
 from contexture.records.topics import TopicNameError, encodings, structure_routes
 from contexture.records.topics.structure_routes import Router
 from contexture.sources.sdmx import SelectorError
@@ -114,14 +114,14 @@ def test_no_structure_is_lost(agencies, routes):
 
 
 def test_every_structure_goes_to_the_topics_of_a_publication_and_to_those_of_its_routes():
-    settings = Topics.model_validate({"topics": "all", "routes": [{"select": "*=BIS:*(*)", "topics": "bis"}]})
+    settings = StructureTopics.model_validate({"topics": "all", "routes": [{"select": "*=BIS:*(*)", "topics": "bis"}]})
     found = structure_routes.router(settings).route([OLD, BIS])
     assert found.topics == {OLD: ("all",), BIS: ("all", "bis")}
     assert found.unrouted == ()
 
 
 def test_without_topics_for_all_what_no_route_selects_goes_nowhere():
-    settings = Topics.model_validate({"routes": [{"select": "*=BIS:*(*)", "topics": "bis"}]})
+    settings = StructureTopics.model_validate({"routes": [{"select": "*=BIS:*(*)", "topics": "bis"}]})
     found = structure_routes.router(settings).route([OLD, BIS])
     assert found.topics == {BIS: ("bis",)}
     assert found.unrouted == (OLD,)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from builders.linked_data import LinkedDataNetwork
-from contexture.publications.source import Source
+from contexture.publications.source import NgsiSource
 from contexture.sources.ngsi import BrokerConnection, Dialect, NgsiLdClient, NgsiV2Client, open_broker
 
 CONNECTION = BrokerConnection("http://broker:1026")
 CONTEXT = "https://example.org/context.jsonld"
 
 
-def source(**settings: object) -> Source:
-    return Source.model_validate({"kind": "ngsi", "connection": "broker", "service": "city", **settings})
+def source(**settings: object) -> NgsiSource:
+    return NgsiSource.model_validate({"kind": "ngsi", "connection": "broker", "service": "city", **settings})
 
 
 def test_ngsiv2_is_spoken_unless_something_else_is_asked_for() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from contexture.events.rules import Catalogue, Rule, Severity
 
 if TYPE_CHECKING:
-    from contexture.publications import Publication
+    from contexture.publications import NgsiPublication
 
 RULES: tuple[Rule, ...] = (
     Rule("body", "error", "what the source sent is one JSON object"),
@@ -144,7 +144,7 @@ class EntityRuleOptions:
     reference_time: datetime | None = None
 
     @classmethod
-    def for_publication(cls, publication: Publication, reference_time: datetime | None = None) -> EntityRuleOptions:
+    def for_publication(cls, publication: NgsiPublication, reference_time: datetime | None = None) -> EntityRuleOptions:
         """The options that a publication's `quality`, `source` and `topics` say.
 
         Raises:
@@ -169,9 +169,9 @@ class EntityRuleOptions:
         )
 
 
-def _is_linked_data(publication: Publication) -> bool:
+def _is_linked_data(publication: NgsiPublication) -> bool:
     syntax = publication.quality.syntax
-    return (getattr(publication.source, "api", "ngsiv2") if syntax == "auto" else syntax) == "ngsi-ld"
+    return (publication.source.api if syntax == "auto" else syntax) == "ngsi-ld"
 
 
 def _maximum_bytes(topic_configuration: Mapping[str, str]) -> int:

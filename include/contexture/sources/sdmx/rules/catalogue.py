@@ -10,7 +10,7 @@ from contexture.events.rules import Catalogue, Rule, Severity
 from contexture.sources.sdmx.selectors import Selector
 
 if TYPE_CHECKING:
-    from contexture.publications import Publication
+    from contexture.publications import SdmxPublication
 
 RULES: tuple[Rule, ...] = (
     Rule("unreadable", "error", "what the registry sent is a structure message that can be taken apart", "structure"),
@@ -91,7 +91,7 @@ class StructureRuleOptions:
     largest_items_bytes: int = LARGEST_ITEMS_BYTES
 
     @classmethod
-    def for_publication(cls, publication: Publication) -> StructureRuleOptions:
+    def for_publication(cls, publication: SdmxPublication) -> StructureRuleOptions:
         """The options that a publication's `quality` and `source` say.
 
         Raises:
