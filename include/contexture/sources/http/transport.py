@@ -1,19 +1,20 @@
-"""One HTTP request to a context broker, with retries while the broker is away and a limit on slow responses."""
+"""The HTTP client of all sources, and one request to a context broker: retries, and limits on slow answers."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import tenacity
 
 from contexture.errors import RetriableError
-from contexture.sources.http.connection import BrokerConnection
+from contexture.sources.http.connection import BrokerConnection, HttpConnection
 from contexture.sources.http.content_encoding import ACCEPTED, decoded_pieces
 from contexture.sources.http.errors import (
     BrokerUnavailableError,
@@ -87,18 +88,21 @@ class HttpRequest:
     takes_parts: bool = False
 
 
-class HttpTransport:
-    """Sends questions to one broker."""
+Given = TypeVar("Given")
+
+
+class HttpClient:
+    """One connection to one source that stays open, with the credentials of its `HttpConnection`."""
 
     def __init__(
-        self, connection: BrokerConnection, patience: RetryBudget, transport: httpx.BaseTransport | None = None
+        self, connection: HttpConnection, patience: RetryBudget, transport: httpx.BaseTransport | None = None
     ) -> None:
-        self._address = connection.address
-        self._seconds = connection.timeout_seconds
-        self._patience = patience
-        with translated(self._address):
+        self._connection = connection
+        self.patience = patience
+        seconds = connection.timeout_seconds
+        with translated(connection.address, connection.WHO):
             settings: dict[str, Any] = {
-                "timeout": httpx.Timeout(self._seconds, connect=min(_CONNECT_SECONDS, self._seconds)),
+                "timeout": httpx.Timeout(seconds, connect=min(_CONNECT_SECONDS, seconds)),
                 "verify": connection.trust(),
                 "transport": transport,
                 # One request at a time, so that readers are all there is in flight.
@@ -106,7 +110,7 @@ class HttpTransport:
             }
             self._client = httpx.Client(
                 base_url=connection.base_url,
-                headers=wire(connection.headers) | wire(_CODINGS),
+                headers=wire(dict(connection.headers) | _CODINGS),
                 trust_env=not connection.is_loopback,
                 **settings,
             )
@@ -120,6 +124,76 @@ class HttpTransport:
         self._client.close()
         if self._token_client:
             self._token_client.close()
+
+    def patiently(self, call: Callable[[], Given], on: type[Exception], deadline: float | None = None) -> Given:
+        """What the call gives, tried again on errors of one class.
+
+        Args:
+            deadline: a moment of the clock of `RetryBudget` after which nothing more is tried.
+
+        Raises:
+            Exception: of that class, when it came at the last try too.
+        """
+        patience = self.patience
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(on),
+            wait=patience.wait,
+            stop=lambda state: (
+                state.attempt_number >= patience.attempts or self.is_over(deadline, state.upcoming_sleep)
+            ),
+            sleep=patience.sleep,
+            reraise=True,
+        )
+        return retrying(call)
+
+    def with_new_token(self, call: Callable[[], Given]) -> Given:
+        """What the call gives; once more with a new token where the first was refused: it may end before its time."""
+        try:
+            return call()
+        except TokenRefusedError:
+            if self._tokens is None:
+                raise
+        self._tokens.forget()
+        return call()
+
+    @contextmanager
+    def stream(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        parameters: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+    ) -> Iterator[httpx.Response]:
+        """The answer to a request with our credentials, whose body has not been read yet.
+
+        Raises:
+            ContextureError: see `contexture.sources.http.errors.translated`.
+        """
+        with translated(self._connection.address, self._connection.WHO):
+            own = dict(headers) | (self._tokens.header() if self._tokens else {})
+            with self._client.stream(method, path, headers=wire(own), params=parameters, content=body) as response:
+                yield response
+
+    def is_over(self, deadline: float | None, seconds_ahead: float = 0.0) -> bool:
+        """Whether a deadline has passed, or will have in so many seconds."""
+        return deadline is not None and self.patience.clock() + seconds_ahead >= deadline
+
+
+class HttpTransport:
+    """Sends questions to one context broker."""
+
+    def __init__(
+        self, connection: BrokerConnection, patience: RetryBudget, transport: httpx.BaseTransport | None = None
+    ) -> None:
+        self._address = connection.address
+        self._seconds = connection.timeout_seconds
+        self._patience = patience
+        self._client = HttpClient(connection, patience, transport)
+
+    def close(self) -> None:
+        """Gives the connections back."""
+        self._client.close()
 
     def get(
         self, path: str, headers: Mapping[str, str], parameters: Mapping[str, str], deadline: float | None = None
@@ -142,52 +216,27 @@ class HttpTransport:
         Raises:
             ContextureError: see `contexture.sources.http.errors`.
         """
-        patience = self._patience
-        retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(BrokerUnavailableError),
-            wait=patience.wait,
-            stop=lambda state: (
-                state.attempt_number >= patience.attempts or self._is_over(deadline, state.upcoming_sleep)
-            ),
-            sleep=patience.sleep,
-            reraise=True,
-        )
-        return retrying(self._try, question, deadline)
+        return self._client.patiently(lambda: self._try(question, deadline), BrokerUnavailableError, deadline)
 
     def _try(self, question: HttpRequest, deadline: float | None) -> Answer:
-        if self._is_over(deadline):
+        if self._client.is_over(deadline):
             raise RetriableError(
                 f"reading the context broker at {self._address} took longer than the publication allows",
                 next_step="raise source.walk_deadline_seconds, or narrow the selection; the run is retried",
             )
-        try:
-            return self._send(question)
-        except TokenRefusedError:
-            if self._tokens is None:
-                raise
-        # A token may end before its time: once more with a new one.
-        self._tokens.forget()
-        return self._send(question)
+        return self._client.with_new_token(lambda: self._send(question))
 
     def _send(self, question: HttpRequest) -> Answer:
-        headers = dict(question.headers) | (self._tokens.header() if self._tokens else {})
-        with translated(self._address):
-            request = self._client.stream(
-                question.method,
-                question.path,
-                headers=wire(headers),
-                params=dict(question.parameters),
-                content=question.body,
-            )
-            with request as response:
-                is_part = question.takes_parts and response.status_code == httpx.codes.PARTIAL_CONTENT
-                if response.status_code != httpx.codes.OK and not is_part:
-                    # Only NGSI-LD's problems have names that are worth reading the answer for.
-                    problem = problem_named(response) if question.path.startswith("/ngsi-ld") else ""
-                    raise refusal_error(
-                        self._address, response, question.parameters, path=question.path, problem=problem
-                    )
-                return self._read(response)
+        request = self._client.stream(
+            question.method, question.path, question.headers, dict(question.parameters), question.body
+        )
+        with request as response:
+            is_part = question.takes_parts and response.status_code == httpx.codes.PARTIAL_CONTENT
+            if response.status_code != httpx.codes.OK and not is_part:
+                # Only NGSI-LD's problems have names that are worth reading the answer for.
+                problem = problem_named(response) if question.path.startswith("/ngsi-ld") else ""
+                raise refusal_error(self._address, response, question.parameters, path=question.path, problem=problem)
+            return self._read(response)
 
     def _read(self, response: httpx.Response) -> Answer:
         # httpx's time-outs are per piece; a broker that drips would hold a page for ever.
@@ -202,9 +251,6 @@ class HttpTransport:
         received_at = datetime.now(UTC)
         is_partial = response.status_code == httpx.codes.PARTIAL_CONTENT
         return Answer(bytes(body), response.headers, received_at, date_of(response.headers) or received_at, is_partial)
-
-    def _is_over(self, deadline: float | None, seconds_ahead: float = 0.0) -> bool:
-        return deadline is not None and self._patience.clock() + seconds_ahead >= deadline
 
 
 def wire(headers: Mapping[str, str]) -> dict[bytes, bytes]:

@@ -9,15 +9,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
 
 import httpx
-import tenacity
 
 from contexture.errors import ConfigurationError, ContextureError
 from contexture.sources.http.connection import HttpConnection
 from contexture.sources.http.content_encoding import (
-    ACCEPTED,
     BrokenBodyError,
     CodingRefusedError,
     decoded_pieces,
@@ -32,10 +29,8 @@ from contexture.sources.http.errors import (
     ReplyTooLargeError,
     TokenRefusedError,
     retry_after_seconds,
-    translated,
 )
-from contexture.sources.http.tokens import Tokens
-from contexture.sources.http.transport import RetryBudget, date_of, wire
+from contexture.sources.http.transport import Given, HttpClient, RetryBudget, date_of
 from contexture.sources.sdmx.registry.connection import RegistryConnection
 from contexture.sources.sdmx.registry.interface import ANY, Query
 
@@ -91,11 +86,9 @@ def refusal(connection: HttpConnection, response: httpx.Response) -> ContextureE
 
 
 ATTEMPTS = 3
-_CONNECT_SECONDS = 10.0
 _ERROR_BYTES = 1 << 16
 _DRIP_BYTES = 4096
 _CONTENT = frozenset({httpx.codes.OK})
-Given = TypeVar("Given")
 
 
 def registry_patience() -> RetryBudget:
@@ -149,28 +142,11 @@ class StructureDownloads:
     ) -> None:
         self._connection = connection
         self.patience = patience or registry_patience()
-        seconds = connection.timeout_seconds
-        with translated(connection.address, connection.WHO):
-            settings: dict[str, Any] = {
-                "timeout": httpx.Timeout(seconds, connect=min(_CONNECT_SECONDS, seconds)),
-                "verify": connection.trust(),
-                "transport": transport,
-                "limits": httpx.Limits(max_connections=1, max_keepalive_connections=1),
-                "trust_env": not connection.is_loopback,
-            }
-            self._client = httpx.Client(base_url=connection.base_url, headers=wire(connection.headers), **settings)
-        self._token_client = (
-            httpx.Client(headers={"accept-encoding": ACCEPTED}, **settings) if connection.grant else None
-        )
-        self._tokens = None
-        if connection.grant and self._token_client:
-            self._tokens = Tokens(connection.grant, self._token_client, self.patience.clock)
+        self._client = HttpClient(connection, self.patience, transport)
 
     def close(self) -> None:
         """Gives the connections back."""
         self._client.close()
-        if self._token_client:
-            self._token_client.close()
 
     def patiently(self, call: Callable[[], Given]) -> Given:
         """What the call gives, tried again while the registry is away or ill.
@@ -178,14 +154,7 @@ class StructureDownloads:
         Raises:
             RegistryUnavailableError: it still was at the last try.
         """
-        retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(RegistryUnavailableError),
-            wait=self.patience.wait,
-            stop=tenacity.stop_after_attempt(self.patience.attempts),
-            sleep=self.patience.sleep,
-            reraise=True,
-        )
-        return retrying(call)
+        return self._client.patiently(call, RegistryUnavailableError)
 
     def fetch(self, question: StructureRequest, into: Path) -> Fetched:
         """The answer, its body in the file; tried once.
@@ -195,14 +164,7 @@ class StructureDownloads:
             ReplyTooLargeError: the answer is larger than allowed.
             ConfigurationError: it refuses us, or is none.
         """
-        try:
-            return self._fetch(question, into)
-        except TokenRefusedError:
-            if self._tokens is None:
-                raise
-        # A token may end before its time: once more with a new one.
-        self._tokens.forget()
-        return self._fetch(question, into)
+        return self._client.with_new_token(lambda: self._fetch(question, into))
 
     def status(self, question: StructureRequest) -> int:
         """The status of the answer, without its body; tried once."""
@@ -228,12 +190,9 @@ class StructureDownloads:
 
     @contextmanager
     def _asked(self, question: StructureRequest) -> Iterator[httpx.Response]:
-        connection = self._connection
         try:
-            with translated(connection.address, connection.WHO):
-                headers = _headers(question) | (self._tokens.header() if self._tokens else {})
-                with self._client.stream("GET", question.path, headers=wire(headers)) as response:
-                    yield response
+            with self._client.stream("GET", question.path, _headers(question)) as response:
+                yield response
         except (BrokerUnavailableError, PageTimeoutError) as error:
             raise RegistryUnavailableError(
                 error.message,
@@ -285,7 +244,7 @@ class StructureDownloads:
 def _headers(question: StructureRequest) -> dict[str, str]:
     since = {"if-modified-since": question.since} if question.since else {}
     # FMR: * is no filter, else names come in one language.
-    return {"accept": question.accept, "accept-language": "*", "accept-encoding": ACCEPTED, **since}
+    return {"accept": question.accept, "accept-language": "*", **since}
 
 
 SMALL = Query("AgencyScheme")
