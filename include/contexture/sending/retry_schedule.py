@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice, repeat
 
 from contexture.errors import ConfigurationError
 
 FOR_EVER = -1
 
 
-def retry_delays(batch_ttl: int, batch_retry_intervals: Sequence[int]) -> Iterator[int]:
-    """The waits before each retry, milliseconds.
-
-    The intervals come one after the other, and the last one again as long as retries are left.
-
-    Args:
-        batch_ttl: how many retries there are; 0 for none, -1 for no end of them.
-        batch_retry_intervals: milliseconds, at least one, each above 0.
-
-    Raises:
-        ConfigurationError: the count is below -1, or there is no positive interval.
-
-    >>> list(retry_delays(4, [1000, 5000]))
-    [1000, 5000, 5000, 5000]
-    """
-    schedule = RetrySchedule(batch_ttl, tuple(batch_retry_intervals))
-    endless = chain(schedule.intervals, repeat(schedule.intervals[-1]))
-    return endless if batch_ttl == FOR_EVER else islice(endless, batch_ttl)
-
-
 @dataclass(frozen=True, slots=True)
 class RetrySchedule:
-    """The attempts of one send: a first one, and `batch_ttl` more. The same rule as `retry_delays`, asked by number.
+    """The attempts of one send: a first one, and `batch_ttl` more.
+
+    The intervals come one after the other, and the last one again as long as retries are left.
 
     Args:
         batch_ttl: how many retries there are; 0 for none, -1 for no end of them.

@@ -32,25 +32,6 @@ def key_maker(choice: str) -> KeyMaker:
     return _MAKERS.get(choice) or _value_of(choice)
 
 
-def record_key(
-    choice: str,
-    *,
-    identity: ContextIdentity,
-    topic: str,
-    attribute: AttributeName | None = None,
-    entity: Mapping[str, object] | None = None,
-) -> bytes | None:
-    """The key of one record; for many records call `key_maker` once.
-
-    Raises:
-        MessageError: the key is the value of an attribute that the entity hasn't got.
-
-    >>> record_key("identity", identity=ContextIdentity("vehicles", "/4wheels", "car1", "car"), topic="vehicles")
-    b'["vehicles","/4wheels","car1","car"]'
-    """
-    return key_maker(choice)(identity, topic, attribute, entity or {})
-
-
 def _identity(
     identity: ContextIdentity, _topic: str, attribute: AttributeName | None, _entity: Mapping[str, object]
 ) -> bytes:

@@ -336,16 +336,6 @@ def type_name(given: object) -> str | None:
     return None
 
 
-def select_attributes(linked_data: dict[str, object], attribute: AttributeName) -> dict[str, object]:
-    """The entity as received with one instance of one attribute only."""
-    value = linked_data.get(attribute.name)
-    for dataset_id, instance in instances(attribute.name, value):
-        if dataset_id == attribute.dataset_id:
-            value = instance
-    names = ("id", "type", "@context")
-    return {**{name: linked_data[name] for name in names if name in linked_data}, attribute.name: value}
-
-
 def _take(
     name: str,
     value: object,

@@ -6,7 +6,7 @@ import pytest
 
 from contexture.events import AttributeName, ContextIdentity, parse_json
 from contexture.records.messages import MessageError
-from contexture.records.messages.rendering import record_key
+from contexture.records.messages.rendering import key_maker
 
 CAR = ContextIdentity("vehicles", "/4wheels", "caré", "car")
 
@@ -24,11 +24,11 @@ CAR = ContextIdentity("vehicles", "/4wheels", "caré", "car")
     ],
 )
 def test_each_choice_gives_its_key(choice: str, key: bytes | None) -> None:
-    assert record_key(choice, identity=CAR, topic="vehiclesxffffx002f4wheels") == key
+    assert key_maker(choice)(CAR, "vehiclesxffffx002f4wheels", None, {}) == key
 
 
 def test_the_identity_of_an_attributes_record_holds_its_name() -> None:
-    key = record_key("identity", identity=CAR, topic="topic", attribute=AttributeName("speed"))
+    key = key_maker("identity")(CAR, "topic", AttributeName("speed"), {})
     assert key == '["vehicles","/4wheels","caré","car","speed"]'.encode()
 
 
@@ -47,10 +47,10 @@ def test_the_identity_of_an_attributes_record_holds_its_name() -> None:
 def test_an_attributes_value_is_the_key_as_its_source_wrote_it(value: bytes, key: bytes) -> None:
     entity = parse_json(b'{"id":"car1","type":"car","brand":{"type":"Text","value":' + value + b"}}")
     assert isinstance(entity, dict)
-    assert record_key("brand", identity=CAR, topic="topic", entity=entity) == key
+    assert key_maker("brand")(CAR, "topic", None, entity) == key
 
 
 @pytest.mark.parametrize("entity", [{}, {"brand": {"value": None}}, {"brand": {"type": "Text"}}, {"brand": "Seat"}])
 def test_an_entity_without_the_keys_value_is_rejected_data(entity: dict[str, object]) -> None:
     with pytest.raises(MessageError, match="the record's key is the value of 'brand', and the entity has none"):
-        record_key("brand", identity=CAR, topic="topic", entity=entity)
+        key_maker("brand")(CAR, "topic", None, entity)

@@ -10,7 +10,6 @@ import pytest
 
 from contexture.events import AttributeName, ContextIdentity, content_hash
 from contexture.sources.ngsi import EntityError, ParsedEntity, parse_entity
-from contexture.sources.ngsi.entity import select_attributes
 from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity
 from samples_location import samples_or_skip
 
@@ -90,12 +89,6 @@ def test_instances_of_one_attribute_are_told_apart_by_their_dataset() -> None:
     assert {name: value["value"] for name, value in entity.attributes.items()} == {"speed": 1, "speed:urn:gps": 2}  # type: ignore[index]
     assert entity.attribute_name("speed") == AttributeName("speed")
     assert entity.attribute_name("speed:urn:gps") == AttributeName("speed", "urn:gps")
-    assert entity.linked_data is not None
-    assert select_attributes(entity.linked_data, AttributeName("speed", "urn:gps")) == {
-        "id": "urn:ngsi-ld:Car:1",
-        "type": "Car",
-        "speed": {"type": "Property", "value": 2, "datasetId": "urn:gps"},
-    }
 
 
 def test_two_instances_that_nothing_tells_apart_are_refused() -> None:
