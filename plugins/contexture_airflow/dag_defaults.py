@@ -73,7 +73,7 @@ def mode_param() -> Param:
 
 def reason_param() -> Param:
     """Why a person started a run."""
-    return Param(None, type=["null", "string"], title="Reason", description="Kept with the run, for whoever asks later")
+    return Param(None, type=["null", "string"], title="Reason", description="Kept with the run")
 
 
 def replay_params() -> dict[str, Param]:
@@ -109,7 +109,7 @@ def replay_params() -> dict[str, Param]:
             type=["null", "string"],
             pattern=TOPIC_PREFIX_PATTERN,
             title="Backfill: to other topics",
-            description="Stands before the name of every topic, so that the live ones are left alone; empty for none. "
+            description="Prefix of the name of every topic, so that the live ones are left alone; empty for none. "
             f"{BACKFILL_FORM}",
         ),
     }

@@ -41,10 +41,10 @@ SEND_DURATION: Final = Metric("contexture.send_duration", "timer", "milliseconds
 SEND_FAILURES: Final = Metric("contexture.send_failures", "counter", "failed sends of a shard; most are tried again")
 READ: Final = Metric("contexture.read", "counter", "entities or structures that a concluded run read")
 QUARANTINED: Final = Metric("contexture.quarantined", "counter", "those of them that a rule refused")
-UPSERTS: Final = Metric("contexture.upserts", "counter", "events of a concluded run that told something new")
-DELETES: Final = Metric("contexture.deletes", "counter", "events of a concluded run that told a deletion")
+UPSERTS: Final = Metric("contexture.upserts", "counter", "events of a concluded run with something new")
+DELETES: Final = Metric("contexture.deletes", "counter", "events of a concluded run with a deletion")
 DEAD_LETTERS: Final = Metric(
-    "contexture.dead_letters", "counter", "records of a concluded run that can never be sent and were put aside"
+    "contexture.dead_letters", "counter", "records of a concluded run that went to the dead-letter topic"
 )
 RUNS_CONCLUDED: Final = Metric("contexture.runs_concluded", "counter", "concluded runs", ("mode",))
 RUN_LAG: Final = Metric(
@@ -141,4 +141,4 @@ def _tell(
         call(stats, {"publication": publication, **tags})
     except Exception:
         # What is counted is done already, and must not be done again because counting failed.
-        log.warning("The metric %s could not be told", metric.name, exc_info=True)
+        log.warning("The metric %s could not be recorded", metric.name, exc_info=True)

@@ -54,7 +54,7 @@ def check_no_pending_outbox(registry: Registry, selectors: Sequence[Selector], t
     if not pending and log.gap_until is None:
         return
     raise RetriableError(
-        f"another instance has told this publication's registry up to transaction {told} of {log.newest}, and not all "
+        f"another instance has published this registry up to transaction {told} of {log.newest}, and not all "
         "that came after it",
         next_step="wait until it has, and this run will note what is there; if it is gone, start a run in mode full",
         registry=registry.address,
@@ -134,7 +134,7 @@ def _planned(
 
 def _close_gap(intake: ReadContext, log: Log, gap_until: int, meaning: SelectedStructures, listed: Listed) -> Names:
     """Lands what happened in the gap, as far as it can still be seen; gives what was meant at its end."""
-    _log.warning("the log of %s does not tell all up to %d: catching up", intake.registry.address, gap_until)
+    _log.warning("the log of %s lacks entries up to %d: catching up", intake.registry.address, gap_until)
     found = plan_gap_recovery(log.transactions, meaning, held=tuple(listed.held), sent=intake.sent)
     intake.read_selected(found.read, gap_until)
     after = intake.listed()
@@ -165,7 +165,7 @@ def _ask_twice(intake: ReadContext, questions: list[One], may_be_gone: set[int])
     missing = intake.ask([One(question.place, question.urn) for question in gone])
     if missing:
         urns = [question.urn for question in missing]
-        raise contradictory_reply_error(intake.registry.address, "tells a change of, and then does not hold,", urns)
+        raise contradictory_reply_error(intake.registry.address, "reports a change of, and then does not hold,", urns)
 
 
 _RUN_FIRST = "start a run without retry_quarantine: it reads these structures too, under today's rules"
@@ -188,7 +188,7 @@ def land_refused(intake: ReadContext, urns: Sequence[str], watermark: str | None
     later = _changed_after(intake, after)
     names = [name for name in map(same_artefact, urns) if name in listed.selected and name not in later]
     intake.queries.append(f"{len(names)} of {len(urns)} structures that were refused")
-    _log.info("%d of %d structures are read again; others are gone, or the next run tells them", len(names), len(urns))
+    _log.info("%d of %d structures are read again; others are gone, or the next run publishes them", len(names), len(urns))
     gone = intake.read_one_by_one(listed.selected[name] for name in names)
     _check_unchanged(intake, names, after)
     if gone:
@@ -205,7 +205,7 @@ def _place(intake: ReadContext, watermark: str | None) -> int | None:
     after = transaction_of(watermark)
     if after is None:
         raise ConfigurationError(
-            "nobody knows up to which of the registry's transactions this publication is told", next_step=_RUN_FIRST
+            "the last published transaction of the registry is unknown", next_step=_RUN_FIRST
         )
     return after
 
@@ -217,11 +217,11 @@ def _changed_after(intake: ReadContext, after: int | None) -> frozenset[str]:
     log = intake.registry.transactions(after)
     if log.gap_until is not None:
         raise ConfigurationError(
-            f"the registry's log no longer tells all that happened after transaction {after}", next_step=_RUN_FIRST
+            f"the registry's log no longer has all that happened after transaction {after}", next_step=_RUN_FIRST
         )
     if reached(log, after) < log.newest:
         raise RetriableError(
-            f"the registry has made transaction {log.newest}, and its log does not tell it yet",
+            f"the registry has made transaction {log.newest}, and its log does not have it yet",
             next_step="clear the task in a while",
         )
     return frozenset(changed_urns(log.transactions))
@@ -232,6 +232,6 @@ def _check_unchanged(intake: ReadContext, names: Iterable[str], after: int | Non
     if changed:
         raise RetriableError(
             f"{min(changed)} was changed while it was read",
-            next_step="clear the task: then the next run tells it",
+            next_step="clear the task: the next run publishes it",
             structures=len(changed),
         )

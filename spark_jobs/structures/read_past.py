@@ -85,7 +85,7 @@ def _known(row: Row) -> Row:
     return found
 
 
-UNTOLD = "which the registry's log doesn't tell, and no archive holds"
+UNTOLD = "which neither the registry's log nor an archive holds"
 NO_CONTENT_THEN = "whose contents the registry doesn't show as they were then"
 
 

@@ -152,7 +152,7 @@ def type_in_a_second_terminal(printed: str, folder: Path, publication: str) -> N
     report = block("how-to/report-data-quality.md", "curl -H").replace("https://airflow.example", url)
     terminal.run(report.replace("vehicles", publication))
     assert json.loads((folder / "report.json").read_text())["publication"] == publication
-    # A connection that is not stored is tested as it is given; nobody listens there.
+    # A connection that is not stored is tested as it is given; nothing listens there.
     tried = block("how-to/test-connections.md", "curl -X POST").replace("https://airflow.example", url)
     answer = json.loads(terminal.run(tried.replace("kafka_default", "untold").replace("broker-1", "127.0.0.1")).stdout)
     assert (answer["status"], "server 127.0.0.1:9092: failed" in answer["message"]) == (False, True)

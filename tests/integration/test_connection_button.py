@@ -82,7 +82,7 @@ def test_a_wrong_port_is_told_with_what_to_do(answers):
     assert (answers[1]["status"], answers[1]["answer"]["status"]) == (200, False)
     whole, server, *others = answers[1]["answer"]["message"].splitlines()
     assert whole.endswith(": it can't be reached.")
-    assert server.endswith(": nobody listens there. Next: start the broker, or correct its port in bootstrap.servers.")
+    assert server.endswith(": nothing listens there. Next: start the broker, or correct its port in bootstrap.servers.")
     assert {step.partition(": ")[2].partition(" (")[0] for step in others} == {"not tried"}
 
 

@@ -208,8 +208,8 @@ def test_who_used_up_all_attempts_is_told_what_really_sends_the_outbox(tmp_path)
             attempts_of(Outboxes(storage, "vehicles"), name, 0, owner).after(AWAY)
         told.append(raised.value.next_step)
     assert told == [
-        "mend the cause and clear the publish task of this backfill: it alone sends this outbox, with all its "
+        "fix the cause and clear the publish task of this backfill: it alone sends this outbox, with all its "
         "attempts. Last cause: wait",
-        "mend the cause and start a new run, or wait for the scheduled one: it sends this outbox first, with all its "
+        "fix the cause and start a new run, or wait for the scheduled one: it sends this outbox first, with all its "
         "attempts. Last cause: wait",
     ]

@@ -81,7 +81,7 @@ def test_a_kafka_that_is_away_is_told_step_by_step_with_what_to_do():
     assert (worked, whole) == (False, "PLAINTEXT://me@127.0.0.1:9: it can't be reached.")
     assert server.startswith("server 127.0.0.1:9: failed (")
     assert server.endswith(
-        " s): nobody listens there. Next: start the broker, or correct its port in bootstrap.servers."
+        " s): nothing listens there. Next: start the broker, or correct its port in bootstrap.servers."
     )
     assert others[0] == "authentication: not tried (0.00 s): not tried: no server is reached."
     assert "hunter2" not in text
@@ -102,7 +102,7 @@ def test_what_a_test_itself_runs_into_is_not_quoted():
             raise RuntimeError("hunter2")
 
     worked, text = Breaking("tried").test_connection()
-    assert (worked, text) == (False, "the test itself failed (RuntimeError): see the log of whoever ran it")
+    assert (worked, text) == (False, "the test itself failed (RuntimeError): see the log of the process that ran it")
 
 
 def test_a_context_broker_is_tried_as_one():

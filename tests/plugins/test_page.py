@@ -599,7 +599,7 @@ def test_a_run_that_waits_for_an_answer_is_shown_with_what_it_asks_and_where(hom
         assert '<span class="state waiting">waiting for an answer</span>' in overview
         text = browser.get("publications/vehicles", user=user).text
         assert f'<a class="button" {address} data-leave>' in text
-        assert "40 of 50 identities would be deleted, if somebody says so until 2026-03-01 14:00 UTC" in text
+        assert "40 of 50 identities would be deleted, once a person approves until 2026-03-01 14:00 UTC" in text
         assert "10 may go in one run; the first 10 of them" in text
         assert text.count("<li><code>") == 10
         assert not [attack for attack in ATTACKS if attack in text]

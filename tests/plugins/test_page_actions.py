@@ -213,13 +213,13 @@ def test_a_form_that_is_sent_twice_starts_one_run(browser, home, action):
 
 def test_what_is_started_while_the_publication_is_suspended_waits_and_says_so(home):
     browser = Browser("vehicles", paused=["vehicles"])
-    waits = "The publication is suspended: the run waits until somebody resumes it."
+    waits = "The publication is suspended: the run waits until it is resumed."
     assert waits in browser.get(RUN).text
     assert "would be left out: resume it first" in browser.get("publications/vehicles/actions/resynchronise").text
     assert "suspended: the run" not in browser.get("publications/vehicles/actions/resume").text
     assert browser.confirm(RUN).status_code == 303
     assert browser.confirm("publications/vehicles/actions/retry-outbox", outbox="outbox1").status_code == 303
-    waiting = "; the publication is suspended, and the run waits until somebody resumes it"
+    waiting = "; the publication is suspended, and the run waits until it is resumed"
     assert sorted(outcome for *_, outcome, _ in told(home)) == [
         f"1 failed send is forgotten, and a run was started that sends it first{waiting}",
         f"a run was started{waiting}",
@@ -261,10 +261,10 @@ def test_a_reason_is_one_line_whatever_was_sent(browser, home):
 
 def test_suspending_says_that_a_run_on_its_way_stands_still(browser, home):
     path = "publications/vehicles/actions/suspend"
-    assert "the tasks that run now go on to their end, and the rest stands still until then" in browser.get(path).text
+    assert "the tasks that run now go on to their end, and the rest waits until then" in browser.get(path).text
     browser.confirm(path)
     assert told(home)[0][4] == (
-        "its DAG is paused: no run begins, and one that is on its way stands still when its running tasks end"
+        "its DAG is paused: no run begins, and one that is on its way pauses when its running tasks end"
     )
 
 
@@ -332,7 +332,7 @@ def test_an_outbox_of_a_backfill_is_left_to_its_own_run_which_alone_sends_it(bro
     AttemptLog(home, "vehicles").keep(failed_send("outbox2", shard=0, state="stopped", next_at=None, message="away"))
     path = "publications/vehicles/actions/retry-outbox"
     shown = browser.get(path, outbox="outbox2").text
-    assert "its own run alone sends it, when somebody clears its publish task" in shown
+    assert "its own run alone sends it, when its publish task is cleared" in shown
     assert browser.confirm(path, outbox="outbox2").status_code == 303
     assert (browser.api.asked, AttemptLog(home, "vehicles").of_outbox("outbox2")) == ([], ())
     assert told(home)[0][4] == (

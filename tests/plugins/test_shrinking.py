@@ -138,7 +138,7 @@ def test_the_alert_says_what_would_be_deleted_what_is_safe_and_how_to_answer_unt
     assert mail.text.splitlines() == [
         "The run manual__2026-03-01T12:00:00+00:00 of publication vehicles waits for an answer.",
         "What happened: 2026-03-01 12:00:00Z: 12 of the 20 identities that were sent are gone from the source, and "
-        "10 may go in one run: it waits to be told whether they may be deleted",
+        "10 may go in one run: it waits for approval to delete them",
         f"Would be deleted: {HOSTILE}",
         "Would be deleted: x\\u000ay",
         *["Would be deleted: z"] * 8,

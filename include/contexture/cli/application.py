@@ -17,7 +17,7 @@ from contexture.errors import ContextureError, RetriableError
 COMMANDS = {
     "check": ("contexture.cli.check", "Check publication files, and preview the topics and batches of their entities."),
     "preview": ("contexture.cli.preview", "Show the topics that entities would get, name by name."),
-    "status": ("contexture.cli.status", "Show where each publication stands: last run, identities, what is pending."),
+    "status": ("contexture.cli.status", "Show the state of each publication: last run, identities, what is pending."),
     "doctor": ("contexture.cli.doctor", "Look whether everything is here that runs need."),
     "notify": ("contexture.cli.notify", "Take notifications of context brokers, without Airflow."),
     "outbox": ("contexture.cli.outbox", "Look at outboxes, send one again, or give one up."),
@@ -26,7 +26,7 @@ COMMANDS = {
     "dead-letters": ("contexture.cli.dead_letters", "Show what can never be sent, and why."),
     "models": ("contexture.cli.models", "Copy JSON Schemas that entities are validated against."),
     "resync": ("contexture.cli.resync", "Start publications again, through Airflow."),
-    "backfill": ("contexture.cli.backfill", "Send past intervals again, through Airflow; tell before what that is."),
+    "backfill": ("contexture.cli.backfill", "Send past intervals again, through Airflow; show first what that is."),
     "topics": (
         "contexture.cli.topics",
         "Read topics; compare them with publications, or with another cluster's.",
@@ -35,7 +35,7 @@ COMMANDS = {
     "verify": ("contexture.cli.verify", "Read a publication's topics back and compare them with what was sent."),
     "state": ("contexture.cli.state", "Make lost state again from a publication's topics."),
     "ledger": ("contexture.cli.ledger", "Rebuild a lost ledger, the topic that says what was sent."),
-    "report": ("contexture.cli.report", "Tell the data quality of a publication's runs, as one HTML or JSON file."),
+    "report": ("contexture.cli.report", "Report the data quality of a publication's runs, as one HTML or JSON file."),
     "structures": ("contexture.cli.structures", "Show what structure messages of SDMX hold."),
     "import": ("contexture.cli.import_cygnus", "Turn a Cygnus agent's configuration into publications."),
     "connection": (

@@ -57,7 +57,7 @@ def backfill(
     last: Annotated[
         datetime, typer.Option("--to", metavar="TIME", formats=FORMATS, help="Start of the last interval, UTC.")
     ],
-    dry_run: Annotated[bool, typer.Option(help="Only tell what would be sent; Airflow is not asked.")] = False,
+    dry_run: Annotated[bool, typer.Option(help="Only show what would be sent; Airflow is not asked.")] = False,
     replay_from: Annotated[From, typer.Option(help="auto: the archive if whole, else the source.")] = From.AUTO,
     incomplete: Annotated[
         Incomplete, typer.Option(help="refuse: an interval that lacks something fails; send: without that.")
@@ -65,7 +65,7 @@ def backfill(
     outdated: Annotated[
         Outdated, typer.Option(help="On a replica: skip old values, or send them over newer ones.")
     ] = Outdated.SKIP,
-    topic_prefix: Annotated[str, typer.Option(help="Stands before every topic; empty for none.")] = "",
+    topic_prefix: Annotated[str, typer.Option(help="Prefix of every topic; empty for none.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
     """Send past intervals of a publication again, through Airflow's Backfill; tell before it what that will be.
@@ -127,7 +127,7 @@ def _told(each: PlannedInterval) -> str:
         case "archive" | "part of the archive":
             return f"{each.outcome}, {each.runs} runs, {each.records} records"
         case "source":
-            return "asked of the source, which is told when it runs"
+            return "asked of the source when the run begins"
         case "refused":
             return "refused, for it can't be sent whole"
         case "nothing":

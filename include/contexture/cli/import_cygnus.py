@@ -61,7 +61,7 @@ def print_text(imported: Imported, output: Path | None) -> None:
         for name in imported.beside:
             console.print(Text(f"copied {output / name}", style="green"))
     _print_parameters(console, migration.explained)
-    _print_list(console, "What the file can't tell", migration.decisions)
+    _print_list(console, "What the file doesn't say", migration.decisions)
     _print_list(console, "Connections to make (they can hold what else your brokers ask for)", migration.connections)
     _print_differences(console)
     _print_problems(console, imported.problems)

@@ -24,7 +24,7 @@ def rebuild_ledger(
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what the ledger would say.")] = False,
     assume_sent: Annotated[
-        bool, typer.Option("--assume-sent", help="Take what the topics do not tell for sent, and not for unsent.")
+        bool, typer.Option("--assume-sent", help="Count what the topics do not show as sent, not as unsent.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
     as_json: Annotated[
@@ -63,7 +63,7 @@ def _print(lost: LedgerRebuildPlan) -> None:
         row = "no row" if each.entry is None else f"sequence {each.entry.sequence}, position {each.entry.position}"
         typer.echo(f"  shard {each.shard}: {row}; {each.why}")
         if each.uncertain:
-            typer.echo(f"    of {each.uncertain} more transactions the topics do not tell whether they were sent")
+            typer.echo(f"    of {each.uncertain} more transactions the topics do not show whether they were sent")
 
 
 def _document(lost: LedgerRebuildPlan, *, written: bool) -> dict[str, Any]:

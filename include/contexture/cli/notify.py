@@ -31,7 +31,7 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 5050,
     token_file: Annotated[Path | None, typer.Option(help="File with the tokens, one in each line.")] = None,
     without_credentials: Annotated[
-        bool, typer.Option("--without-credentials", help="Take notifications of whoever is on this machine.")
+        bool, typer.Option("--without-credentials", help="Accept notifications from anyone on this machine.")
     ] = False,
 ) -> None:
     """Take notifications for the publications in mode notifications, and keep them for their next runs.
@@ -72,7 +72,7 @@ def _access(host: str, token_file: Path | None, *, without_credentials: bool) ->
         return credentials(os.environ, token_file)
     if not is_this_machine_only(host):
         raise ConfigurationError(
-            f"others can reach {host}, and nobody is asked for a token",
+            f"others can reach {host}, and no token is required",
             next_step="leave --host out, or set a token and leave --without-credentials out",
         )
     return ThisMachineOnly(without_credentials=True)

@@ -62,7 +62,7 @@ def print_comparison_text(compared: Compared) -> None:
     _print_some(console, "entities only left", [_show_record(entity) for entity in comparison.only_left])
     _print_some(console, "entities only right", [_show_record(entity) for entity in comparison.only_right])
     _print_some(console, "entities that differ", [_difference(each) for each in comparison.differing])
-    verdict = "both sides tell the same" if compared.alike else "the sides differ"
+    verdict = "both sides are equal" if compared.alike else "the sides differ"
     style = "bold green" if compared.alike else "bold red"
     console.print(Text(f"{comparison.equal} entities are equal; {verdict}", style=style))
 
@@ -307,7 +307,7 @@ def compare_topics(
     read-committed consumer sees them; nothing is written. The connections come from the environment, as for
     `contexture connection test`.
 
-    Exit codes: 0 both sides tell the same; 1 they differ; 2 a connection or topic isn't there; 3 brokers are away.
+    Exit codes: 0 both sides are equal; 1 they differ; 2 a connection or topic isn't there; 3 brokers are away.
     """
     from contexture.operations.actions import topic_comparison
 

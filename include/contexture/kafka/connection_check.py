@@ -287,7 +287,7 @@ class ConnectionCheck:
                 "or lower message.max.bytes",
             )
         if arrived != value:
-            return CheckResult(False, "the record came back with other bytes", "look at what stands before the brokers")
+            return CheckResult(False, "the record came back with other bytes", "look at the proxies before the brokers")
         return CheckResult(True, f"a record of that size passes: {said}")
 
     def compare_clocks(self) -> CheckResult:
@@ -437,7 +437,7 @@ def _tried(trial: ConnectionCheck, bootstrap_servers: str, timeout_seconds: floa
         "clock": trial.compare_clocks,
     }
     for name, step in steps.items():
-        yield _checked(name, step) if login.passed else _untried(name, "nobody is logged in")
+        yield _checked(name, step) if login.passed else _untried(name, "there was no login")
     if trial.topic_is_ours:
         yield _checked("clean up", trial.remove_topic)
 

@@ -256,7 +256,7 @@ class GroupMember:
             raise_uncommitted(found)
         except client_error() as failure:
             # Out of here it would come as something that no `except` catches.
-            self._failure = translated(error_in(failure), "asking where the group stands")
+            self._failure = translated(error_in(failure), "reading the group's offsets")
             return
         except ContextureError as failure:
             self._failure = failure
@@ -344,4 +344,4 @@ class CommittedReader:
             with closing(reader(self._settings, ClientCallbacks(), own=group)) as consumer:
                 return starts_of(admin, consumer, places, since)
         except client_error() as failure:
-            raise translated(error_in(failure), "finding where a group stands") from failure
+            raise translated(error_in(failure), "reading a group's offsets") from failure

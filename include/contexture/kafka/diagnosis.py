@@ -70,7 +70,7 @@ def _reach(address: str, timeout_seconds: float) -> AddressProbe:
         problem = f"no such host: {host}"
         remedy = "correct its name in bootstrap.servers, or the name service of this machine"
     except ConnectionRefusedError:
-        problem = "nobody listens there"
+        problem = "nothing listens there"
         remedy = "start the broker, or correct its port in bootstrap.servers"
     except TimeoutError:
         problem = f"no answer within {timeout_seconds:.0f} s"

@@ -190,10 +190,10 @@ def translated(
             hint = _permission(needs) if name == "TOPIC_AUTHORIZATION_FAILED" else HINTS[name]
             return KafkaConfigurationError(message, next_step=hint, topic=topic or "", status=3)
         case ErrorClass.FATAL:
-            return RetriableError(message, next_step="clear the task: a new client goes on where the ledger stands")
+            return RetriableError(message, next_step="clear the task: a new client continues from the ledger's position")
         case _:
             return RetriableError(
-                message, next_step="look at the brokers' logs, then clear the task: it goes on where the ledger stands"
+                message, next_step="look at the brokers' logs, then clear the task: it continues from the ledger's position"
             )
 
 

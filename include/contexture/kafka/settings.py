@@ -155,7 +155,7 @@ def _login(options: Mapping[str, object]) -> list[str]:
     protocol = str(options.get("security.protocol", "")).upper()
     mechanism = str(options.get("sasl.mechanism", "")).upper()
     if mechanism and not protocol.startswith("SASL_"):
-        return ["security.protocol: set it to SASL_SSL (or SASL_PLAINTEXT), or nobody logs in by sasl.mechanism"]
+        return ["security.protocol: set it to SASL_SSL (or SASL_PLAINTEXT); without it sasl.mechanism is not used"]
     if not protocol.startswith("SASL_"):
         return []
     if mechanism in _NEEDS_USER:

@@ -77,13 +77,13 @@ _SAFE: Final[Mapping[AlertKind, str]] = {
     AlertKind.QUESTION: "Nothing of this run was sent and nothing deleted: it waits, and holds no slot. Without an "
     "answer in time it fails, and deletes nothing.",
     AlertKind.REPLICA_DIFFERS: "Verifying only reads: neither topics nor state were changed by it.",
-    AlertKind.DEAD_LETTERS: "Everything else of the run was sent. What was put aside is not taken for sent nor for "
+    AlertKind.DEAD_LETTERS: "Everything else of the run was sent. Dead letters count neither as sent nor as "
     "deleted: the topics hold what they held of it before.",
     AlertKind.INCOMPLETE: "New and changed entities are sent, and nothing is deleted by mistake. What is "
     "deleted in the source stays in the topics until a read is complete again.",
     AlertKind.TOPIC_REMOVED: "State, outboxes and archive are as they were. A full run makes the topic again and sends "
     "everything that the source holds; where this run is none, the next one is.",
-    AlertKind.LATE: "Nothing is lost or skipped: the run goes on, unless somebody has suspended the publication, and "
+    AlertKind.LATE: "Nothing is lost or skipped: the run goes on, unless the publication is suspended, and "
     "what it sends arrives later than you wanted.",
 }
 
@@ -121,7 +121,7 @@ def describe_safety(kind: AlertKind, *, outbox_waits: bool, of_backfill: bool = 
 
 _BECAME = {
     AlertKind.DEAD_LETTERS: "has put records aside",
-    AlertKind.INCOMPLETE: "could not tell what is deleted",
+    AlertKind.INCOMPLETE: "could not see what is deleted",
     AlertKind.TOPIC_REMOVED: "has noticed that a topic was removed",
     AlertKind.QUESTION: "waits for an answer",
 }

@@ -55,7 +55,7 @@ class AirflowCredentials:
                 next_step=f"set it to the UI's address, such as http://127.0.0.1:8080, and {WHO}",
             )
         if not access.token and not (access.user and access.password):
-            raise ConfigurationError("Airflow is not told who asks", next_step=f"set {WHO}")
+            raise ConfigurationError("Airflow does not know who asks", next_step=f"set {WHO}")
         return access
 
 
@@ -105,7 +105,7 @@ class AirflowClient:
         self._http.close()
 
     def is_paused(self, dag_id: str) -> bool:
-        """Whether runs of a DAG wait until somebody resumes it.
+        """Whether runs of a DAG wait until it is resumed.
 
         Raises:
             ConfigurationError: Airflow does not know the DAG, or refuses us.

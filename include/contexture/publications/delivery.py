@@ -87,7 +87,7 @@ class StructureMessage(Message):
     allow_lossy: Annotated[Flag, ChangesRecords("the value of a record")] = Field(
         False,
         description="Convert what the registry doesn't write in the form of source.media_type, though something may be "
-        "lost; what is lost is told",
+        "lost; what is lost is recorded",
     )
 
 

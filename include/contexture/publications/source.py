@@ -80,13 +80,13 @@ def _check_names(names: tuple[str, ...]) -> tuple[str, ...]:
         if "," in name or name != name.strip():
             raise ValueError(f"{name!r} is no name: write several as a list, [a, b]")
     if len(set(names)) < len(names):
-        raise ValueError("a name stands twice in the list")
+        raise ValueError("a name is in the list twice")
     return names
 
 
 def _check_different(selectors: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(selectors)) < len(selectors):
-        raise ValueError("a selector stands twice in the list")
+        raise ValueError("a selector is in the list twice")
     return selectors
 
 
@@ -234,7 +234,7 @@ class NgsiSource(Source):
     )
     notifier_connection: Annotated[ConnectionId, ChangesNoRecord("who may notify, not what")] = Field(
         "contexture_notify",
-        description="Notifications: id of the Airflow connection with the secret that whoever notifies has to show",
+        description="Notifications: id of the Airflow connection with the secret that notifiers have to send",
     )
     page_size: Annotated[Positive, Field(le=1000), ChangesNoRecord("how it is read, not what")] = Field(
         1000, description="Entities asked for in one request"

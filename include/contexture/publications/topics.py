@@ -50,7 +50,7 @@ def _as_topics(value: object) -> object:
 
 def _check_different(names: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(names)) < len(names):
-        raise ValueError("a topic stands twice in the list: every record would be sent to it twice")
+        raise ValueError("a topic is in the list twice: every record would be sent to it twice")
     return names
 
 

@@ -125,7 +125,7 @@ def _mapping(events: Iterator[Event], location: Location, document: YamlDocument
         key = event.value
         if key in mapping:
             first = document.keys[(*location, key)].line
-            message = f"the key `{key}` stands twice, first on line {first}"
+            message = f"the key `{key}` is there twice, first on line {first}"
             document.repeated.append(DocumentError(message, "leave one out", _span(event)))
         document.keys[(*location, key)] = _span(event)
         mapping[key] = _value(next(events), events, (*location, key), document)

@@ -131,7 +131,7 @@ def credentials(environment: Mapping[str, str], file: Path | None = None) -> Cre
     tokens += _lines(named) if named is not None else []
     if not tokens:
         raise ConfigurationError(
-            "whoever notifies has to show a token, and none is set",
+            "notifiers have to send a token, and none is set",
             next_step=f"set {TOKEN_VARIABLE}, or name a file in {TOKEN_FILE_VARIABLE} or by --token-file; for a trial "
             "on this machine alone, say --without-credentials",
         )

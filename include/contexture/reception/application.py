@@ -49,7 +49,7 @@ def kept_headers(request: Request) -> dict[str, str]:
     for name in _KEPT:
         values = request.headers.getlist(name)
         if len(values) > 1 and name != "link":
-            raise NotificationError(f"the header {name} stands twice", next_step="send it once", status=400)
+            raise NotificationError(f"the header {name} is there twice", next_step="send it once", status=400)
         if values:
             kept[name] = ", ".join(values)
     return kept

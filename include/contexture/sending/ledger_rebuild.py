@@ -372,7 +372,7 @@ def _by_registry(settings: ClientSettings, known: SentAccordingToHome, pending: 
     base = known.concluded or settled_entry("rebuilt", pending.sequence - 1, None)
     entry = replace(base, source_transaction=place[0], source_deletions=place[1])
     ahead = sum(each <= place for each in places)
-    return RebuiltShard(0, entry, f"told up to registry transaction {place[0]}; {ahead} of {len(places)} are in Kafka")
+    return RebuiltShard(0, entry, f"sent up to registry transaction {place[0]}; {ahead} of {len(places)} are in Kafka")
 
 
 def _place(record: TopicRecord) -> tuple[int, bool] | None:

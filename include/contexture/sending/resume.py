@@ -221,7 +221,7 @@ class Fencings:
 
 def replaced() -> FencedError:
     """The error for a sender that stood still for too long and was replaced."""
-    return fenced("it went on from the ledger while this one stood still for longer than transaction.timeout.ms")
+    return fenced("it went on from the ledger while this one was paused for longer than transaction.timeout.ms")
 
 
 def _fenced_too_often(failure: FencedError, times: int) -> FencedError:

@@ -160,6 +160,6 @@ def size_limits(
         configs = admin.configs([topic for topic in topics if topic in listed])
         request_bytes = admin.lowest_of_brokers(_REQUEST)
     except ContextureError as error:
-        return SizeLimits(client_bytes, wanted, None, compression, f"the brokers don't tell: {error.message}")
+        return SizeLimits(client_bytes, wanted, None, compression, f"the brokers don't say: {error.message}")
     there = {name: int(config[_TOPIC]) for name, config in configs.items() if config.get(_TOPIC, "").isdecimal()}
     return SizeLimits(client_bytes, {**wanted, **there}, request_bytes, compression)

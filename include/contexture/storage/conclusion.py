@@ -54,7 +54,7 @@ def conclude(
 
     Raises:
         ConfigurationError: the outbox is not approved; state stays as it is.
-        RetriableError: the storage failed, or state was moved on by somebody else meanwhile; concluding again ends what
+        RetriableError: the storage failed, or state was moved on by another process meanwhile; concluding again ends what
             was begun.
     """
     outboxes = Outboxes(storage, manifest.publication)

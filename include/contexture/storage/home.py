@@ -78,7 +78,7 @@ def _refuse_credentials(address: SplitResult) -> None:
     before_host = address.netloc.rpartition("@")[0]
     if ":" in before_host or (address.scheme in _WITHOUT_PORTS and ":" in address.netloc):
         raise ConfigurationError(
-            f"the storage address {address.scheme}://… has credentials in it, and it stands in logs and orders",
+            f"the storage address {address.scheme}://… has credentials in it, and it would be in logs and orders",
             next_step=f"take them out of {HOME_VARIABLE}, and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY "
             "(or what the storage has in their place); renew them if runs have used the address",
         )

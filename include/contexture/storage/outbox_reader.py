@@ -102,7 +102,7 @@ class OutboxShardReader:
         found = batch.column("position")[0].as_py()
         if found != expected:
             raise DefectError(
-                f"position {found} stands where {expected} should, in {self._folder}",
+                f"position {found} is where {expected} should be, in {self._folder}",
                 next_step=f"abandon the outbox and report this: contexture outbox abandon {self.outbox_id} --reason …",
                 outbox=self.outbox_id,
                 shard=self.shard,

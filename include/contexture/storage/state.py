@@ -153,7 +153,7 @@ class State:
         """
         if after is not None and self.pointer() != after:
             raise RetriableError(
-                f"the state of {self.folder.publication} was moved on by somebody else meanwhile",
+                f"the state of {self.folder.publication} was moved on by another process meanwhile",
                 next_step="retry the task: it goes on from the state of now",
                 publication=self.folder.publication,
             )

@@ -56,13 +56,13 @@ def send_alert(failure: Failure, audience: Audience, storage: Storage, context: 
 
     memory = AlertMemory(storage, failure.publication)
     if not memory.is_due(failure):
-        log.info("Nobody is alerted: it heals itself, or the same was told within the hour")
+        log.info("No alert is sent: it heals itself, or the same was sent within the hour")
         memory.keep(failure, sent=False)
         return
     mail = compose(failure)
     done = [_tried(way, name, log) for name, way in _ways(failure, mail, audience, context)]
     if not done:
-        log.info("Nobody is alerted: neither notify.mail, notify.notifiers nor %s names anybody", MAIL_VARIABLE)
+        log.info("No alert is sent: notify.mail, notify.notifiers and %s are empty", MAIL_VARIABLE)
     if any(done):
         memory.keep(failure, sent=True)
 

@@ -62,7 +62,7 @@ class FailureNotifier(BaseNotifier):
             send_alert(failure, self.audience, storage, context, self.log)
         except Exception:
             # The run has failed already, and what is said about it must not hide why.
-            self.log.exception("The failure could not be told to anybody")
+            self.log.exception("The alert about the failure could not be sent")
 
 
 def failure_of(publication: str, context: Context, storage: Storage) -> Failure:
@@ -126,7 +126,7 @@ _UNDER_WAY: Final = frozenset({"queued", "running"})
 _LATE_NEXT: Final = (
     "see in the run which task is red, waits or still runs, and in its log why; a slow source, brokers that are away, "
     "a full pool and runs that wait for each other are the usual reasons; of a publication that was suspended it waits "
-    "until somebody resumes it"
+    "until it is resumed"
 )
 
 
@@ -189,7 +189,7 @@ class LateNotifier(BaseNotifier):
         given: Any = context
         run: Mapping[str, Any] = given["dag_run"]
         if run["state"] not in _UNDER_WAY or run["run_type"] == "backfill":
-            self.log.info("Nobody is alerted: the run is %s (%s)", run["state"], run["run_type"])
+            self.log.info("No alert is sent: the run is %s (%s)", run["state"], run["run_type"])
             return
         storage = open_storage()
         send_alert(self._failure(run, storage), self.audience, storage, context, self.log)
@@ -232,4 +232,4 @@ class VerificationNotifier(BaseNotifier):
             send_alert(failure, Audience.of(publication), storage, context, self.log)
         except Exception:
             # The task has failed already, and what is said about it must not hide why.
-            self.log.exception("The failure could not be told to anybody")
+            self.log.exception("The alert about the failure could not be sent")

@@ -37,7 +37,7 @@ def alert_dead_letters(
             _tell(storage, publication, count, context, log)
     except Exception:
         # The run is concluded, and must not fail because nobody could be told.
-        log.exception("The dead letters could not be told to anybody")
+        log.exception("The alert about dead letters could not be sent")
 
 
 def _dead_letters(storage: Storage, publication: str, outbox: str) -> int:
@@ -76,7 +76,7 @@ def tell_question(storage: Storage, publication: Publication, vanishing: Vanishi
         send_alert(asked, Audience.of(publication), storage, context, log)
     except Exception:
         # Airflow shows the question, and must go on showing it where nobody could be told.
-        log.exception("The question could not be told to anybody")
+        log.exception("The alert about the question could not be sent")
 
 
 def question_of(publication: Publication, vanishing: Vanishing, context: Context, now: datetime) -> Failure:
@@ -93,7 +93,7 @@ def question_of(publication: Publication, vanishing: Vanishing, context: Context
         task="",
         at=now,
         happened=f"{vanishing.count} of the {vanishing.held} identities that were sent are gone from the source, and "
-        f"{vanishing.limit} may go in one run: it waits to be told whether they may be deleted",
+        f"{vanishing.limit} may go in one run: it waits for approval to delete them",
         next_step=_next_step(vanishing, now + timedelta(hours=publication.source.shrink_limit.answer_hours)),
         run_url=run_url,
         log_url=str(getattr(instance, "log_url", "") or ""),

@@ -43,7 +43,7 @@ class _TriedHook(BaseHook):
         except Exception as error:
             # Airflow would show its text, which may quote what the connection holds.
             self.log.exception("the test of a connection of type %s failed itself", self.conn_type)
-            return False, f"the test itself failed ({type(error).__name__}): see the log of whoever ran it"
+            return False, f"the test itself failed ({type(error).__name__}): see the log of the process that ran it"
         return outcome.passed, outcome.text()
 
     def _outcome(self) -> CheckOutcome:

@@ -37,7 +37,7 @@ def ask_about_shrinking(context: Context, publication: Publication, vanishing: V
 
     from contexture_airflow.steps.shrink_approval import APPROVE, REJECT, question
 
-    reason = Param("", type="string", title="Reason", description="Kept, for whoever asks later")
+    reason = Param("", type="string", title="Reason", description="Kept with the run")
     upsert_hitl_detail(
         ti_id=context["task_instance"].id,
         options=[APPROVE, REJECT],

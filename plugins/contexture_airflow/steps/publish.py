@@ -205,7 +205,7 @@ class ShardAttempts:
         return AttemptsUsedUpError(
             f"batch_ttl is used up after {attempts} attempts, and outbox {self._outbox} stays approved: "
             f"{failure.message}",
-            next_step=f"mend the cause and {self._then}, with all its attempts. Last cause: {failure.next_step}",
+            next_step=f"fix the cause and {self._then}, with all its attempts. Last cause: {failure.next_step}",
             outbox=self._outbox,
             shard=self._shard,
             alert=AlertKind.RETRIES_USED_UP,
@@ -444,7 +444,7 @@ def check_cluster(storage: Storage, manifest: Manifest, target: Target) -> None:
     if was_made_for_other_cluster(storage, manifest, target):
         raise ConfigurationError(
             f"outbox {manifest.outbox} was made for another Kafka cluster than the connection names now, which may "
-            "lack all that it does not tell",
+            "lack all that it does not hold",
             next_step="start a new run: it gives this outbox up and sends everything; or let the connection name that "
             "cluster again and clear the task",
             outbox=manifest.outbox,

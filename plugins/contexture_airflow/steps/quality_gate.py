@@ -86,9 +86,9 @@ def _begin_log(storage: Storage, manifest: Manifest, target: Target) -> None:
     seen_from = staged_order(storage, manifest.publication, manifest.run).told
     if told < newest and (seen_from is None or told < seen_from):
         raise RetriableError(
-            f"another instance has told what this registry did up to transaction {told}, and the registry is at "
+            f"another instance has published this registry up to transaction {told}, and the registry is at "
             f"{newest}: an instance that begins now would leave out what lies between",
-            next_step="wait until the other instance has told it and start a new run; where no other one runs any "
+            next_step="wait until the other instance has published it and start a new run; where no other one runs any "
             "more, or what lies between is not selected, start a run in mode full",
             outbox=manifest.outbox,
         )

@@ -46,7 +46,7 @@ class ShrinkDecision(StoredDocument):
     def told(self) -> str:
         """It as a clause."""
         if self.who is None:
-            return "nobody answered in time whether they may be deleted"
+            return "no answer came in time whether they may be deleted"
         verdict = "approved" if self.approved else "rejected"
         return f"{self.who} {verdict} that they are deleted ({self.reason})"
 

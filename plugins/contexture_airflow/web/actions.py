@@ -79,7 +79,7 @@ class ActionResult:
     @classmethod
     def by_run(cls, asked: ActionRequest, outcome: str, run_id: str) -> ActionResult:
         """By a run of the publication; while that is suspended, Airflow lets the run wait."""
-        waits = "; the publication is suspended, and the run waits until somebody resumes it"
+        waits = "; the publication is suspended, and the run waits until it is resumed"
         return cls(outcome + (waits if asked.is_suspended else ""), run_id)
 
 
@@ -125,7 +125,7 @@ def _resynchronise(asked: ActionRequest) -> ActionResult:
 def _suspend(asked: ActionRequest) -> ActionResult:
     asked.dags.pause(dag_of(asked.publication), True, asked.form.reason)
     return ActionResult(
-        "its DAG is paused: no run begins, and one that is on its way stands still when its running tasks end"
+        "its DAG is paused: no run begins, and one that is on its way pauses when its running tasks end"
     )
 
 
@@ -163,7 +163,7 @@ def _verify(asked: ActionRequest) -> ActionResult:
     return ActionResult(f"run {run} of {VERIFY_DAG} was started")
 
 
-_WAITS: Final = "The publication is suspended: the run waits until somebody resumes it."
+_WAITS: Final = "The publication is suspended: the run waits until it is resumed."
 
 ACTIONS: Final[Mapping[str, Action]] = {
     "run": Action(
@@ -180,14 +180,14 @@ ACTIONS: Final[Mapping[str, Action]] = {
     ),
     "suspend": Action(
         "Suspend",
-        "No further run begins until somebody resumes the publication. Of a run that is on its way, the tasks that run "
-        "now go on to their end, and the rest stands still until then.",
+        "No further run begins until the publication is resumed. Of a run that is on its way, the tasks that run "
+        "now go on to their end, and the rest waits until then.",
         _suspend,
         needs_file=False,
     ),
     "resume": Action(
         "Resume",
-        "Runs begin again by the publication's schedule, the latest that was missed at once. A run that stood still, "
+        "Runs begin again by the publication's schedule, the latest that was missed at once. A run that was paused, "
         "or was started meanwhile, goes on first.",
         _resume,
         needs_file=False,
@@ -195,8 +195,8 @@ ACTIONS: Final[Mapping[str, Action]] = {
     "retry-outbox": Action(
         interventions.SEND_AGAIN,
         "The failed sends of the outbox are forgotten, and a run begins that sends the rest of it at once, from where "
-        "the ledger stands, with all its attempts. For an outbox of a backfill no run begins: its own run alone sends "
-        "it, when somebody clears its publish task.",
+        "the ledger's position, with all its attempts. For an outbox of a backfill no run begins: its own run alone sends "
+        "it, when its publish task is cleared.",
         _retry_outbox,
         while_suspended=_WAITS,
         of_outbox=True,
@@ -303,7 +303,7 @@ def _one_step(outbox: str) -> str:
 router = APIRouter(default_response_class=HTMLResponse)
 log = logging.getLogger(__name__)
 
-STALE: Final = "this form was shown too long ago, or to somebody else: look at it again, and confirm it"
+STALE: Final = "this form was shown too long ago, or to another user: look at it again, and confirm it"
 NOTHING_HELD_UP: Final = "no deletions are held up that could be confirmed"
 Filled = Annotated[SubmittedForm, Depends(read_form)]
 
@@ -357,7 +357,7 @@ def _check(request: Request, reader: Reader, name: str, key: str, form: Submitte
     if key == CONFIRM_SHRINK and vanishing_of_latest(reader.sources, name) is None:
         raise ConfigurationError(NOTHING_HELD_UP, next_step="see in the latest run what has happened")
     if not form.reason:
-        raise ConfigurationError("no reason is given", next_step="say why: it is kept for whoever asks later")
+        raise ConfigurationError("no reason is given", next_step="write a reason: it is kept with the action")
 
 
 def _check_file(reader: Reader, name: str, action: Action) -> None:

@@ -46,7 +46,7 @@ class AirflowApi:
         self._form = form
 
     def is_paused(self, dag_id: str) -> bool:
-        """Whether runs of a DAG wait until somebody resumes it.
+        """Whether runs of a DAG wait until it is resumed.
 
         Raises:
             RefusedError: the user may not see it.

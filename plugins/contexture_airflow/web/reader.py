@@ -108,7 +108,7 @@ def read(request: Request, user: GetUserDep) -> Reader:
     """The reader of a request.
 
     Raises:
-        HTTPException: 401 or 403 when nobody is logged in.
+        HTTPException: 401 or 403 when there was no login.
         RetriableError: the storage did not answer.
     """
     installation: Installation = request.app.state.installation

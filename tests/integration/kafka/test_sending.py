@@ -258,7 +258,7 @@ def test_a_connection_to_nowhere():
     report = test_connection(ClientSettings.from_extra({"bootstrap.servers": f"127.0.0.1:{port}"}), timeout_seconds=1.0)
     assert not report.passed
     assert [check.passed for check in report.checks] == [False, None, None, None, None, None]
-    assert report.checks[0].detail == "nobody listens there"
+    assert report.checks[0].detail == "nothing listens there"
 
 
 def test_a_reader_sees_neither_aborted_nor_open_records(settings, topic):

@@ -91,7 +91,7 @@ def test_a_kafka_that_is_away_gives_exit_code_3_and_skips_the_other_steps(contex
     done = contexture("connection", "test", "tried", "--timeout", "0.5")
     assert done.code == 3
     assert done.out.startswith("tried: PLAINTEXT://me@127.0.0.1:9\n  server 127.0.0.1:9: failed (")
-    assert "nobody listens there\n    next: start the broker, or correct its port in bootstrap.servers" in done.out
+    assert "nothing listens there\n    next: start the broker, or correct its port in bootstrap.servers" in done.out
     assert "  authentication: not tried" in done.out
     assert "  transactions: not tried" in done.out
     assert "hunter2" not in done.out
@@ -247,7 +247,7 @@ def test_a_registry_is_known_by_its_product_and_looked_into(contexture, connect)
     assert done.code == 0
     assert {step["name"]: step["detail"] for step in json.loads(done.out)["steps"]} == {
         "reach": f"{registry.url} answers",
-        "product": "FMR 12.4.2, flavour fmr; its log tells what changes; "
+        "product": "FMR 12.4.2, flavour fmr; its log lists what changes; "
         "what structures were at any moment can be read",
         "list": "2 structures",
         "credentials": "taken: structures that only they show: 1",

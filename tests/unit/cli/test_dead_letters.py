@@ -48,7 +48,7 @@ def test_people_read_the_reason_and_the_place():
         "  outbox outbox1, shard 2, position 17",
     ]
     assert next(_lines(replace(LETTER, at=None, key=None, value_bytes=None))) == (
-        "at a time that is not told: MSG_SIZE_TOO_LARGE by broker, meant for cars, no value, key none"
+        "at an unknown time: MSG_SIZE_TOO_LARGE by broker, meant for cars, no value, key none"
     )
 
 

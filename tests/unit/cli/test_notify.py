@@ -90,7 +90,7 @@ def test_who_is_on_this_machine_needs_no_token_when_that_is_said(file: Path) -> 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ([], "whoever notifies has to show a token, and none is set"),
+        ([], "notifiers have to send a token, and none is set"),
         (["--without-credentials", "--host", "0.0.0.0"], "others can reach 0.0.0.0"),
     ],
 )

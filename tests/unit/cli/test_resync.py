@@ -108,7 +108,7 @@ def test_without_an_address_it_says_what_to_set(contexture):
 def test_without_a_user_it_says_what_to_set(contexture, monkeypatch):
     monkeypatch.setenv("CONTEXTURE_AIRFLOW_URL", "http://127.0.0.1:8080")
     done = contexture("resync", "vehicles", "--reason", "x")
-    assert (done.code, "Airflow is not told who asks" in done.err) == (2, True)
+    assert (done.code, "Airflow does not know who asks" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8080", "ftp://host", "http://ops:hunter2@host:8080"])

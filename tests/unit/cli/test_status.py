@@ -138,7 +138,7 @@ def test_a_run_that_waits_for_an_answer_is_told_and_needs_a_person(storage, cont
     write_shrink_report(storage, "vehicles", "run2", count=90, held=100, limit=20, identities=["car1"])
     done = contexture("status", "vehicles")
     assert done.code == 1
-    told = "  waiting for an answer: 90 of 100 identities would be deleted, if somebody says so"
+    told = "  waiting for an answer: 90 of 100 identities would be deleted, once a person approves"
     assert told in done.out.splitlines()
 
 

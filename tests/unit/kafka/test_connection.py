@@ -21,7 +21,7 @@ def test_every_server_is_tried_and_named(listening):
     found = probe_addresses(f"SASL_SSL://{listening}, 127.0.0.1:9", 2.0)
     assert [(each.address, each.problem) for each in found] == [
         (listening, ""),
-        ("127.0.0.1:9", "nobody listens there"),
+        ("127.0.0.1:9", "nothing listens there"),
     ]
     assert found[1].remedy == "start the broker, or correct its port in bootstrap.servers"
 

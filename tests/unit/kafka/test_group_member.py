@@ -76,7 +76,7 @@ def test_brokers_that_do_not_tell_where_the_group_stands_are_an_error_to_try_aga
     client = Client(KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer")))
     with member(client) as joined:
         for _ in range(2):
-            with pytest.raises(RetriableError, match="asking where the group stands"):
+            with pytest.raises(RetriableError, match="reading the group's offsets"):
                 list(joined.records(idle_seconds=0.01))
     assert (client.closed, client.given) == (True, [])
 

@@ -48,7 +48,7 @@ def status(storage: Storage, dag: DagFacts | None, file: object = ASKING) -> Sta
 def test_what_airflow_waits_for_is_told_with_how_much_would_be_deleted_and_until_when(storage: Storage) -> None:
     found = status(storage, WAITS)
     assert (found.running, found.standing) == (False, "waiting for an answer")
-    assert found.reason == "12 of 20 identities would be deleted, if somebody says so until 2026-03-01 14:00 UTC"
+    assert found.reason == "12 of 20 identities would be deleted, once a person approves until 2026-03-01 14:00 UTC"
     (line,) = overview(sources(storage, WAITS)).lines
     assert line.asked is not None
     assert (line.asked.question.run_id, line.asked.question.task) == (RUN_ID, "stage")
@@ -70,7 +70,7 @@ def test_without_airflow_the_files_of_the_run_tell(storage: Storage) -> None:
     found = status(storage, None)
     assert (found.standing, found.reason) == (
         "waiting for an answer",
-        "12 of 20 identities would be deleted, if somebody says so",
+        "12 of 20 identities would be deleted, once a person approves",
     )
 
 

@@ -122,7 +122,7 @@ def test_a_run_that_airflow_ended_without_a_word_is_one_that_stopped():
 
 STANDS_STILL = HealthAssessment(
     PublicationHealth.RUNNING,
-    "its DAG is paused: the tasks that run now end, and the rest of the run waits until somebody resumes it",
+    "its DAG is paused: the tasks that run now end, and the rest of the run waits until it is resumed",
 )
 
 

@@ -32,7 +32,7 @@ def refusal(**source: object) -> str:
         ({"context": "context.jsonld"}, "is no address of a @context"),
         ({"context": "https://example.org/a b"}, "is no address of a @context"),
         ({"context": 'https://example.org/>; rel="x'}, "is no address of a @context"),
-        ({"service_path": "/Madrid", "mode": "notifications"}, "`mode: notifications` can't tell scopes apart"),
+        ({"service_path": "/Madrid", "mode": "notifications"}, "`mode: notifications` can't distinguish scopes"),
         ({"service_path": ["/", "/Madrid"]}, "the scope / selects everything, also what has no scope"),
         (
             {"georel": "coveredBy", "geometry": "box", "coords": "1,2;3,4"},

@@ -302,7 +302,7 @@ def test_a_missing_file_is_a_problem_and_no_traceback(tmp_path):
 def test_a_repeated_key_is_reported_with_the_other_problems(written):
     path = written(MINIMAL + "message: {format: ngsiv2}\nmessage: {format: ngsiv3}\n")
     assert messages(path) == [
-        ": the key `message` stands twice, first on line 3",
+        ": the key `message` is there twice, first on line 3",
         "message.format: 'ngsiv3' is no value of `format`",
     ]
 

@@ -125,7 +125,7 @@ def test_what_the_log_no_longer_tells_is_refused_and_listed(world: World) -> Non
     with pytest.raises(PartlyArchivedError) as refused:
         world.instances[0].past(after(1))
 
-    listed = "transactions 2 to 3 of the registry, which the registry's log doesn't tell, and no archive holds"
+    listed = "transactions 2 to 3 of the registry, which neither the registry's log nor an archive holds"
     assert refused.value.message == (
         f"between 2026-11-01T12:01:30+00:00 and 2026-11-02T04:40:00+00:00 structures lacks {listed}"
     )
@@ -173,7 +173,7 @@ def test_a_gap_that_was_closed_by_a_comparison_is_archived_only_at_its_end(world
 
     assert told(world, manifest) == sent
     assert manifest.missing == (
-        "transaction 2 of the registry, which the registry's log doesn't tell, and no archive holds",
+        "transaction 2 of the registry, which neither the registry's log nor an archive holds",
     )
 
 

@@ -17,8 +17,8 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "how changes come in",
         "waits for notifications; what comes while it is down is lost",
-        "reads the broker: nothing is missed, but of several changes between two reads only the last is told; "
-        "with mode: notifications each is told, and kept on disk until it is published",
+        "reads the broker: nothing is missed, but of several changes between two reads only the last is published; "
+        "with mode: notifications each is published, and kept on disk until then",
     ),
     Difference(
         "what an event holds",
@@ -75,7 +75,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "names that collide",
         "entities whose joined names are equal share a sub-batch, and one's data goes to the other's topic",
-        "every event goes to its own topic; equal topic names of two entities are found and told",
+        "every event goes to its own topic; equal topic names of two entities are found and reported",
     ),
     Difference(
         "names that Kafka refuses",
@@ -122,7 +122,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "grouping rules and name mappings",
         "read again every 30 s; what is wrong is dropped, or disables the file, without a word",
-        "read with the publication; what is wrong is told with its place; an edit sends everything again",
+        "read with the publication; what is wrong is reported with its place; an edit sends everything again",
     ),
     Difference(
         "entities that no grouping rule matches",
@@ -137,7 +137,7 @@ DIFFERENCES: tuple[Difference, ...] = (
         "first three",
     ),
     Difference(
-        "deletions", "never told", "never told either, until detect_deletions: true sends records without a value"
+        "deletions", "never published", "not published either, until detect_deletions: true sends records without a value"
     ),
     Difference(
         "statistics and administration",

@@ -89,7 +89,7 @@ def _source(flow: Flow) -> list[str]:
         '  service_path: "/#"  # all of them, as Cygnus took what came; name some to publish less',
         "  # types: [car]  # what your subscriptions select; without it every type",
         "  mode: changes",
-        "  detect_deletions: false  # Cygnus told none; true sends records without a value",
+        "  detect_deletions: false  # Cygnus published none; true sends records without a value",
     ]
 
 
@@ -270,7 +270,7 @@ class _Plan:
             "how often the broker is read: `schedule`, at first every 5 minutes",
         )
         if self._release is None:
-            self._decide("the release: up to 1.9 Cygnus had other names; tell an older one by `--cygnus-version`")
+            self._decide("the release: up to 1.9 Cygnus had other names; name an older one by `--cygnus-version`")
         self._decide(*decisions(self._agents, self._sinks, self._files, drafts))
         explained = explain_parameter(self._agents, self._sinks, self._wrong)
         connections = (_add_broker(), *(_add_kafka(name, brokers) for brokers, name in self._connections.items()))

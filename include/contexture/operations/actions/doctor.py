@@ -249,7 +249,7 @@ def _tables() -> PointFound:
     tables = OperationsReader(environment.open_home())
     if tables.problem and tables.problem != NO_TABLES:
         return PointFound(
-            "bad", tables.problem, "see CONTEXTURE_DATABASE; runs go on without the tables, but nobody sees them"
+            "bad", tables.problem, "see CONTEXTURE_DATABASE; runs go on without the tables, but no page shows them"
         )
     url = database_url(environment.open_home().root)
     if url is None:
@@ -436,7 +436,7 @@ def _ports() -> PointFound:
 def _clock() -> PointFound:
     state = clock_state()
     if state is None:
-        return PointFound("not looked at", "this system does not tell whether its clock is kept right")
+        return PointFound("not looked at", "this system does not report whether its clock is synchronised")
     if state == _CLOCK_UNKNOWN:
         return PointFound(
             "doubtful",

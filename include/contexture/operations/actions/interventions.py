@@ -29,7 +29,7 @@ class DagControl(Protocol):
     """Airflow, as far as actions need it. Every method raises a ContextureError when Airflow refuses or is away."""
 
     def is_paused(self, dag_id: str) -> bool:
-        """Whether runs of a DAG wait until somebody resumes it."""
+        """Whether runs of a DAG wait until it is resumed."""
 
     def trigger(self, dag_id: str, conf: Mapping[str, object]) -> str:
         """Starts a run; gives its id."""
@@ -126,7 +126,7 @@ class SentAgain:
             return f"{counted}; now clear the publish task of its backfill in {self.dag}: no other run sends it"
         return (
             f"{counted}; now start {self.dag} (in the UI, or: airflow dags trigger {self.dag}): its first task sends "
-            "this outbox from where the ledger stands"
+            "this outbox from the ledger's position"
         )
 
 
@@ -231,5 +231,5 @@ def record_intervention(tables: RunTables, row: InterventionRow) -> None:
 
 def _require_reason(reason: str) -> str:
     if not reason.strip():
-        raise ConfigurationError("no reason is given", next_step="say why: it is kept for whoever asks later")
+        raise ConfigurationError("no reason is given", next_step="write a reason: it is kept with the action")
     return reason

@@ -299,7 +299,7 @@ def _reached(connection: RegistryConnection) -> FusionRegistry | SdmxRegistry:
 
 
 def _product(registry: FusionRegistry | SdmxRegistry) -> str:
-    log = "its log tells what changes" if registry.has_log else "without a log: changes are found by comparing"
+    log = "its log lists what changes" if registry.has_log else "without a log: changes are found by comparing"
     past = "; what structures were at any moment can be read" if registry.has_history else ""
     return f"{registry.product}, flavour {registry.flavour}; {log}{past}"
 

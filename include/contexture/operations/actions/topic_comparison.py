@@ -85,7 +85,7 @@ class TopicComparison:
 
     @property
     def alike(self) -> bool:
-        """Whether both sides tell the same."""
+        """Whether both sides are equal."""
         return not (self.only_left or self.only_right or self.differing)
 
 
@@ -179,7 +179,7 @@ class Compared:
 
     @property
     def alike(self) -> bool:
-        """Whether both sides tell the same, in the same topics."""
+        """Whether both sides are equal, in the same topics."""
         return self.comparison.alike and not (self.only_left or self.only_right)
 
 

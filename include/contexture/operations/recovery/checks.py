@@ -92,11 +92,11 @@ def check_differences(publication: Publication) -> None:
         ConfigurationError: it may not.
     """
     if publication.source.has_log:
-        reason = "what a registry tells in one transaction is never sent in parts: the next run is a full one"
+        reason = "one transaction of a registry is never sent in parts: the next run is a full one"
     elif publication.source.mode == "notifications":
         reason = "it reads notifications alone, and has to read the source whole once"
     elif content_reader(publication) is None:
-        reason = f"values in format {publication.message.format} do not tell what was read"
+        reason = f"values in format {publication.message.format} do not hold what was read"
     else:
         return
     raise ConfigurationError(
@@ -150,7 +150,7 @@ def _unnamed(publication: Publication) -> str | None:
     """Where name mappings name topics by the type of an attribute, a value has to tell it."""
     by_type = isinstance(publication, NgsiPublication) and publication.topics.enable_name_mappings
     if by_type and publication.splits_by_attribute and publication.message.format != "ngsiv2":
-        return f"name mappings may name topics by an attribute's type, which {publication.message.format} does not tell"
+        return f"name mappings may name topics by an attribute's type, which {publication.message.format} does not hold"
     return None
 
 
@@ -159,7 +159,7 @@ def _unread(publication: Publication) -> str | None:
     source = NgsiPublication.of(publication).source
     needs = f"its keys are only a part of the identity (message.key: {publication.message.key}), and"
     if publication.message.format != "ngsiv2" or publication.splits_by_attribute:
-        return f"{needs} only whole entities in format ngsiv2 tell id and type"
+        return f"{needs} only whole entities in format ngsiv2 hold id and type"
     if source.api == "ngsiv2" and (len(source.service_path) != 1 or is_wildcard(source.service_path[0])):
-        return f"{needs} there are several service paths, which no value tells"
+        return f"{needs} there are several service paths, which no value holds"
     return None

@@ -260,7 +260,7 @@ _ROWS: Final = (
 _Row = tuple[bytes, bytes, str, bytes | None, bytes | None, str]
 
 FOREIGN = "of another publication, or of what this one does not select"
-SHARED = "of several publications alike, so that nobody can tell whose they are"
+SHARED = "of several publications alike, so that their owner is unknown"
 
 
 class Gathered(NamedTuple):

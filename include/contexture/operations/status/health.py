@@ -17,7 +17,7 @@ from contexture.storage.shrink_report import Vanishing, read_shrink_report
 from contexture.storage.state import StatePointer
 
 _NO_END = "the latest run is over in Airflow, but said neither that it concluded nor why not: see its tasks"
-_HELD = "its DAG is paused: the tasks that run now end, and the rest of the run waits until somebody resumes it"
+_HELD = "its DAG is paused: the tasks that run now end, and the rest of the run waits until it is resumed"
 _WAITS = "an approved outbox waits: the next run sends it before it reads anything new"
 _BACKFILL_WAITS = (
     "an approved outbox of a backfill waits, and its own run alone sends it: clear its publish task, or abandon the "
@@ -148,7 +148,7 @@ class AnsweredQuestion:
         found, until = self.vanishing, self.question.until
         what = f"{found.count} of {found.held} identities" if found else "more than source.shrink_limit allows"
         when = f" until {until:%Y-%m-%d %H:%M} UTC" if until else ""
-        return f"{what} would be deleted, if somebody says so{when}"
+        return f"{what} would be deleted, once a person approves{when}"
 
 
 def find_open_question(

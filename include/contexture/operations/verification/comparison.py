@@ -333,13 +333,13 @@ class RecordComparison:
             return
         of_shard = (*where, sequence, shard)
         if not moves and (number < self._last.get(of_shard, 0) or sequence < self._reached.get(where, 0)):
-            self._differ("order", record, "it stands behind a record that was sent later")
+            self._differ("order", record, "it comes after a record that was sent later")
         self._last[of_shard] = max(number, self._last.get(of_shard, 0))
         self._reached[where] = max(sequence, self._reached.get(where, 0))
 
     def _unknown(self, record: ReadRecord) -> None:
         if self._complete or (record.topic, record.partition) in self._reached:
-            self._differ("extra", record, "no outbox has sent this record, or it stands there once more")
+            self._differ("extra", record, "no outbox has sent this record, or it is there twice")
         else:
             self._older += 1
 

@@ -220,7 +220,7 @@ class Unsupported:
 
 UNSUPPORTED = (
     Unsupported(
-        "source", "registrations", (True,), "leave it out: no document says by which key a registry tells them"
+        "source", "registrations", (True,), "leave it out: no document says by which key a registry sends them"
     ),
 )
 

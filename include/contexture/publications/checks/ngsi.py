@@ -49,7 +49,7 @@ def _notified_scopes(publication: NgsiPublication) -> Findings:
     source = publication.source
     if source.api == "ngsi-ld" and source.mode == "notifications" and not _EVERYTHING.intersection(source.service_path):
         # A full run would not find what another scope's notification brought, and would take it for gone.
-        message = "`mode: notifications` can't tell scopes apart"
+        message = "`mode: notifications` can't distinguish scopes"
         involved = (("source", "api"), ("source", "mode"))
         yield ModelProblem(("source", "service_path"), message, "leave it out, or write `mode: changes`", involved)
 

@@ -60,7 +60,7 @@ def _covered_paths(data: object, publication: NgsiPublication) -> Iterator[Model
 def _vague_deletions(publication: NgsiPublication) -> Iterator[ModelProblem]:
     missing = records.indistinguishable_parts(publication)
     if publication.source.detect_deletions and publication.message.key != KEY_NONE and missing:
-        message = f"a tombstone with `key: {publication.message.key}` doesn't tell which identity is gone"
+        message = f"a tombstone with `key: {publication.message.key}` doesn't say which identity is gone"
         hint = f"they may differ in {', '.join(sorted(missing))}: use `key: identity`, or `detect_deletions: false`"
         yield ModelProblem(("message", "key"), message, hint)
 

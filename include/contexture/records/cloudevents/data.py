@@ -36,7 +36,7 @@ def data_of(event: Mapping[str, object]) -> object:
     if DATA_BASE64 not in event:
         return event.get(DATA, NO_DATA)
     if DATA in event:
-        raise refused(DATA_BASE64, "stands beside `data`", next_step="leave one of them out")
+        raise refused(DATA_BASE64, "is there beside `data`", next_step="leave one of them out")
     encoded = event[DATA_BASE64]
     try:
         return b64decode(encoded, validate=True) if isinstance(encoded, str) else _no_base64()

@@ -53,7 +53,7 @@ def decode(headers: Headers, key: bytes | None, value: bytes | None) -> dict[str
     declared = _text("datacontenttype", content_type)
     if is_structured(declared):
         if len(named.get(CONTENT_TYPE, ())) > 1:
-            raise refused("datacontenttype", "stands in several headers", next_step=_NOT_OURS)
+            raise refused("datacontenttype", "is in several headers", next_step=_NOT_OURS)
         return _structured(declared, value)
     return _binary(named, value)
 
@@ -92,7 +92,7 @@ def _media_type(named: Mapping[str, list[bytes]]) -> str | None:
 
 def _only(name: str, values: list[bytes]) -> bytes:
     if len(values) > 1:
-        raise refused(name, "stands in several headers", next_step=_NOT_OURS)
+        raise refused(name, "is in several headers", next_step=_NOT_OURS)
     return values[0]
 
 
@@ -152,5 +152,5 @@ def _members(raw: bytes) -> dict[str, object]:
         raise refused("value", "isn't a JSON object", next_step=_NOT_OURS)
     if len(found) > len(event):
         twice = next(name for name, times in Counter(name for name, _ in found).items() if times > 1)
-        raise refused(twice, "stands in the event several times", next_step=_NOT_OURS)
+        raise refused(twice, "is in the event several times", next_step=_NOT_OURS)
     return event

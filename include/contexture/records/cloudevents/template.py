@@ -184,7 +184,7 @@ def _check_names(constant: Mapping[str, object], varying: Sequence[str]) -> None
             raise refused(name, "can't be an attribute")
     for name in varying:
         if name in constant or list(varying).count(name) > 1:
-            raise refused(name, "stands in a template twice", next_step="make it constant or varying")
+            raise refused(name, "is in a template twice", next_step="make it constant or varying")
         if name == "datacontenttype":
             raise refused(name, "can't vary", next_step="make a template for each media type")
     for name in REQUIRED:

@@ -226,7 +226,7 @@ def _configuration(address: str, status: int, correlator: str, refused: _Refused
         next_step = "correct service, service_path and the selection in the publication's source"
     else:
         message = f"what is at {address} does not answer as a context broker ({status})"
-        next_step = f"correct the address in the connection: what stands before {refused.api_root}"
+        next_step = f"correct the address in the connection: the part before {refused.api_root}"
     is_offered = status not in _NOT_OFFERED and refused.problem != "OperationNotSupported"
     kind = ConfigurationError if is_offered or refused.problem == "NonexistentTenant" else NotOfferedError
     return kind(message, next_step=next_step, correlator=correlator)

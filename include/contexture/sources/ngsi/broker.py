@@ -192,5 +192,5 @@ class Broker(ABC):
     def _no_broker(self, expected: str, error: Exception) -> ConfigurationError:
         return ConfigurationError(
             f"what is at {self.address} does not answer with {expected} ({type(error).__name__})",
-            next_step=f"correct the address in the connection: what stands before {self._api_root}",
+            next_step=f"correct the address in the connection: the part before {self._api_root}",
         )

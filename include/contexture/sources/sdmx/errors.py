@@ -100,7 +100,7 @@ class Limits:
     def check_envelope(self, size: int) -> None:
         """Refuses more bytes between two artefacts."""
         if size > self.envelope_bytes:
-            raise _exceeded("what stands between two artefacts is larger than", "envelope_bytes", self.envelope_bytes)
+            raise _exceeded("the text between two artefacts is larger than", "envelope_bytes", self.envelope_bytes)
 
     def check_message(self, size: int) -> None:
         """Refuses a message of more bytes."""
@@ -115,5 +115,5 @@ class Limits:
 def _exceeded(what: str, name: str, limit: int) -> LimitExceededError:
     return LimitExceededError(
         f"{what} {limit:,}",
-        next_step=f"check where the message comes from; if it is meant to be so, split it with a greater `{name}`",
+        next_step=f"check where the message comes from; if that is intended, split it with a greater `{name}`",
     )

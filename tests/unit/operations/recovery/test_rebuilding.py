@@ -194,7 +194,7 @@ def test_values_that_do_not_hold_what_was_read_are_sent_again(tmp_path: Path) ->
     city.topics.send([car("a")])
 
     assert (city.rebuilt().told, city.rows()["a"]["content_hash"]) == (0, UNTOLD)
-    with pytest.raises(ConfigurationError, match="values in format ngsiv1 do not tell what was read"):
+    with pytest.raises(ConfigurationError, match="values in format ngsiv1 do not hold what was read"):
         city.rebuilt(only_differences=True)
 
 

@@ -131,7 +131,7 @@ def _is_legacy(attrs_format: str | None) -> bool | None:
         return False
     why = "has no types and no metadata, so" if wanted in _LOSSY else "is not known:"
     raise refused(
-        f"Ngsiv2-AttrsFormat {attrs_format[:40]!r} {why} entities can't be told from it",
+        f"Ngsiv2-AttrsFormat {attrs_format[:40]!r} {why} entities can't be read from it",
         "set notification.attrsFormat of the subscription to normalized",
     )
 

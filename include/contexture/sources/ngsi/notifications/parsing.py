@@ -153,7 +153,7 @@ def _parsed(body: bytes) -> object:
     except UnicodeDecodeError:
         raise _not_utf_8() from None
     except _DuplicateMemberError as error:
-        raise refused(f"the member {str(error)[:60]!r} stands twice in one object", "name each member once") from None
+        raise refused(f"the member {str(error)[:60]!r} is in one object twice", "name each member once") from None
     except (TypeError, RecursionError):
         # orjson reads deeper than it writes, and says so by a TypeError.
         raise _too_deep() from None
@@ -217,7 +217,7 @@ def normalized(element: Mapping[str, object]) -> dict[str, object]:
     for attribute in _list_legacy_entities(element.get("attributes"), "attributes"):
         name = _name(attribute, "an attribute")
         if name in entity:
-            raise refused(f"the attribute {name[:60]!r} stands twice, or is called like a member", _NEXT_STEP)
+            raise refused(f"the attribute {name[:60]!r} is there twice, or is called like a member", _NEXT_STEP)
         entity[name] = _member(attribute, _metadata(attribute))
     return entity
 
@@ -231,7 +231,7 @@ def _metadata(attribute: Mapping[str, object]) -> dict[str, object]:
     for item in _list_legacy_entities(attribute["metadatas"], "metadatas"):
         name = _name(item, "a metadata")
         if name in metadata:
-            raise refused(f"the metadata {name[:60]!r} stands twice", _NEXT_STEP)
+            raise refused(f"the metadata {name[:60]!r} is there twice", _NEXT_STEP)
         metadata[name] = _member(item, {})
     return {"metadata": metadata}
 

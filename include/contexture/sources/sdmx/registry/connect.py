@@ -125,7 +125,7 @@ def _found(network: StructureDownloads, connection: RegistryConnection) -> tuple
         return speaking[-1], SMALL
     raise ConfigurationError(
         f"what is at {connection.address} answers no structure query",
-        next_step="put what stands before /structure or /codelist into the connection's host, and set api to v1 or v2 "
+        next_step="put the part before /structure or /codelist into the connection's host, and set api to v1 or v2 "
         "in its extra",
     )
 

@@ -131,7 +131,7 @@ class FusionRegistry(RestRegistry):
         body, fetched = self._asked(path, accept)
         if fetched.status != OK:
             raise ConfigurationError(
-                f"{self._connection.WHO} at {self.address} does not tell {path.partition('?')[0]} ({fetched.status})",
+                f"{self._connection.WHO} at {self.address} does not return {path.partition('?')[0]} ({fetched.status})",
                 next_step="let the connection's user read the log, or set source.flavour: generic",
             )
         if not body:

@@ -114,7 +114,7 @@ def _local(element: etree._Element) -> str:
 def _no_feed() -> IncompleteReplyError:
     return IncompleteReplyError(
         "the structure registry's answer is no feed of changes",
-        next_step="look at what stands between it and us, and whether rss.xml is switched on; the run is retried",
+        next_step="look at the proxies between it and us, and whether rss.xml is switched on; the run is retried",
     )
 
 
@@ -189,7 +189,7 @@ def newest(rows: Sequence[LogRow], after: int | None, address: str) -> int:
         )
     if after is not None and last < after:
         raise LogResetError(
-            f"the log of the structure registry at {address} ends with transaction {last}, and {after} was told of it",
+            f"the log of the structure registry at {address} ends with transaction {last}, and {after} was read from it",
             next_step="if the registry was set up anew or restored, run the publication once in mode full",
         )
     return last
@@ -260,5 +260,5 @@ def _lower(row: Mapping[str, object]) -> dict[str, object]:
 def _not_understood(what: str, fetched: Fetched, error: Exception) -> IncompleteReplyError:
     return IncompleteReplyError(
         f"the structure registry's answer is no list of {what} ({fetched.media_type[:40]}; {type(error).__name__})",
-        next_step="look at what stands between it and us; the run is retried",
+        next_step="look at the proxies between it and us; the run is retried",
     )

@@ -81,7 +81,7 @@ def refusal(connection: HttpConnection, response: httpx.Response) -> ContextureE
         )
     return ConfigurationError(
         f"what is at {connection.address} does not answer as a structure registry ({status})",
-        next_step="correct the address in its connection: what stands before /structure or /sdmx/v2, and its api",
+        next_step="correct the address in its connection: the part before /structure or /sdmx/v2, and its api",
     )
 
 

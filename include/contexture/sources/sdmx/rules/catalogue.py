@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 RULES: tuple[Rule, ...] = (
     Rule("unreadable", "error", "what the registry sent is a structure message that can be taken apart", "structure"),
     Rule("one-structure", "error", "the body of a structure holds that one alone", "structure"),
-    Rule("urn-missing", "error", "the structure has a URN to be told by", "structure"),
+    Rule("urn-missing", "error", "the structure has a URN", "structure"),
     Rule("identity", "error", "agency, id and version are written with the characters that SDMX allows", "structure"),
     Rule("urn-agreement", "warning", "a declared URN is the one that kind, agency, id and version give", "structure"),
     Rule("unknown-kind", "warning", "SDMX's information model has the kind of the structure", "structure"),
