@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from contexture.events.rules import Rule
 from contexture.kafka.error_codes import HINTS, MEANINGS, OF_OTHERS, ErrorClass
-from contexture.publications.checks import FOR_OPERATIONS, UNSUPPORTED, Unsupported
+from contexture.publications.checks import FOR_OPERATIONS, UNSUPPORTED, UnsupportedOption
 from contexture.publications.checks.quality import AGE_COLUMN, ATTRIBUTE_COLUMNS, ENTITY_COLUMNS, STRUCTURE_COLUMNS
 from contexture.publications.fields import Section
 from contexture.publications.fingerprint import keys_that_change_records
@@ -265,7 +265,7 @@ def _not_yet(section: str, key: str) -> str:
     return "".join(f"; not yet: {_values(row)}" for row in rows)
 
 
-def _values(row: Unsupported) -> str:
+def _values(row: UnsupportedOption) -> str:
     shown = [json.dumps(value) if isinstance(value, bool) else str(value) for value in row.values]
     return ", ".join(f"`{row.member}: {value}`" if row.member else f"`{value}`" for value in shown) or "anything"
 

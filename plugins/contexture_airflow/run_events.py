@@ -22,7 +22,7 @@ from contexture_airflow.metrics import count_failure, count_sent
 from contexture_airflow.run import RunPlan, RunRequest
 
 
-def _tell_started(
+def _record_start_event(
     journal: RunTableWriter,
     publication: Publication,
     request: RunRequest,
@@ -65,7 +65,7 @@ def _tell_started(
         )
 
 
-def _tell_end(
+def _record_end_event(
     journal: RunTableWriter,
     publication: Publication,
     run: str,
@@ -85,7 +85,7 @@ def _tell_end(
     _tell(journal, EventType.RUN_SUCCEEDED, publication.name, run, data)
 
 
-def _tell_failure(journal: RunTableWriter, failure: Failure) -> None:
+def _record_failure_event(journal: RunTableWriter, failure: Failure) -> None:
     """A task of a run has failed for good."""
     _tell(
         journal,
@@ -102,7 +102,7 @@ def _tell_failure(journal: RunTableWriter, failure: Failure) -> None:
     )
 
 
-def _tell_attempt(journal: RunTableWriter, publication: str, attempts: SendAttempts) -> None:
+def _record_attempt_event(journal: RunTableWriter, publication: str, attempts: SendAttempts) -> None:
     """A send has failed; it is told when no further attempt comes by itself."""
     if attempts.state not in {"used up", "stopped"}:
         return
@@ -190,7 +190,7 @@ class ShardNotes:
         """A send has failed, or what failed was sent in the end."""
         self._journal.note(lambda store: store.attempt_is(self._publication, attempts))
         count_failure(self._publication, attempts)
-        _tell_attempt(self._journal, self._publication, attempts)
+        _record_attempt_event(self._journal, self._publication, attempts)
 
     def ended(self, result: ShardResult) -> None:
         """The shard is in Kafka, or will never be."""
@@ -261,7 +261,7 @@ def record_start(
         store.run_started(publication.name, plan.run, run_id=request.run_id, mode=plan.mode, sequence=plan.sequence)
 
     journal.note(note)
-    _tell_started(journal, publication, request, plan, fingerprint_before)
+    _record_start_event(journal, publication, request, plan, fingerprint_before)
 
 
 @contextmanager
@@ -291,7 +291,7 @@ def record_prepared(journal: RunTableWriter, publication: str, run: str, outbox:
 
 def record_failure(journal: RunTableWriter, failure: Failure) -> None:
     """A run has failed, or another task of it."""
-    _tell_failure(journal, failure)
+    _record_failure_event(journal, failure)
     journal.note(
         lambda store: store.run_failed(
             failure.publication,
@@ -323,4 +323,4 @@ def record_end(
     why_not = None if counts is not None else _NOT_CONCLUDED
     journal.note(lambda store: store.run_ended(publication.name, run, outbox=outbox, not_concluded=why_not))
     journal.note(lambda store: store.forget(publication.name, before=before))
-    _tell_end(journal, publication, run, run_id, outbox, counts)
+    _record_end_event(journal, publication, run, run_id, outbox, counts)

@@ -27,7 +27,7 @@ from contexture.storage.topic_order import group_by_topics, needs_groups
 from spark_jobs.entities.plan import EventPlan
 from spark_jobs.entities.render import with_tombstone_headers
 from spark_jobs.entities.rows import rendered_folder
-from spark_jobs.entities.sequence import PLACED, ToldDeletions
+from spark_jobs.entities.sequence import PLACED, SequencedDeletions
 from spark_jobs.shared.context import StageContext
 
 _RECORD = pa.schema(
@@ -261,7 +261,7 @@ class ShardAssembler:
         self._transaction_records = NgsiPublication.of(preparation.publication).publish.transaction_records
         self._headers = preparation.headers
         self._schema = with_headers(_columns(preparation), self._headers)
-        self._told = ToldDeletions(self._storage, preparation.work, shard, self._envelope)
+        self._told = SequencedDeletions(self._storage, preparation.work, shard, self._envelope)
         self._grouper = _grouper(preparation)
         self._position = 0
         self._upserts = 0

@@ -20,7 +20,7 @@ import pyarrow.dataset as ds
 from contexture.publications import NgsiPublication
 from contexture.records.changes import ChangeKind
 from contexture.records.changes.identity_hashes import hash_words
-from contexture.records.topics.collisions import Meanings, colliding
+from contexture.records.topics.collisions import IdentityIndex, colliding
 from contexture.storage.home import Storage
 from contexture.storage.schemas import COLLISIONS, QUARANTINE
 from contexture.storage.state import StateReader
@@ -76,14 +76,14 @@ _TOLD = ["identity_hash", "entity_hash", "topics"]
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class TopicOwner:
     """An identity (a JSON array, as in keys) that state has at a topic, and the topic as it is written."""
 
     identity: str
     topic: str
 
 
-class Holders:
+class TopicOwners:
     """What state says about the topics of one run.
 
     Args:
@@ -98,11 +98,11 @@ class Holders:
             that get a new meaning.
     """
 
-    def __init__(self, reader: StateReader, meanings: Meanings, sent: SentTopics) -> None:
+    def __init__(self, reader: StateReader, meanings: IdentityIndex, sent: SentTopics) -> None:
         self._reader, self._meanings, self._sent = reader, meanings, sent
         self.holds = np.zeros(len(sent.rows), dtype=np.bool_) if reader.is_empty else self._held()
         self.known: dict[int, set[int]] = {}
-        self.foreign: dict[int, Holder] = {}
+        self.foreign: dict[int, TopicOwner] = {}
         self._newcomers = {} if reader.is_empty else self._new_meanings()
         if self._newcomers:
             self._look_through()
@@ -173,7 +173,7 @@ class Holders:
             if meaning in self._newcomers[topic]:
                 self.known.setdefault(topic, set()).add(meaning)
             elif meaning is not None:
-                self.foreign.setdefault(topic, Holder(row["identity"].decode(), row["topics"][0]))
+                self.foreign.setdefault(topic, TopicOwner(row["identity"].decode(), row["topics"][0]))
 
 
 RULE = "topic-collision"
@@ -204,13 +204,13 @@ def find_collisions(publication: NgsiPublication, snapshot: Any, reader: StateRe
         snapshot: its rows in order of events; verdicts, hashes, topics and meanings.
         reader: the state that it is compared with.
     """
-    meanings = Meanings(publication.topics)
+    meanings = IdentityIndex(publication.topics)
     if not meanings.can_collide:
         return []
     sent = SentTopics(snapshot)
     if not len(sent.rows):
         return []
-    holders = Holders(reader, meanings, sent)
+    holders = TopicOwners(reader, meanings, sent)
     shared = np.isin(sent.topics, list(holders.foreign))
     if len(sent.names) < len(sent.rows):
         shared |= colliding(sent.topics, sent.meanings)
@@ -222,7 +222,7 @@ def find_collisions(publication: NgsiPublication, snapshot: Any, reader: StateRe
 
 
 def _of_topic(
-    topic: int, places: Sequence[int], sent: SentTopics, holders: Holders, refuses: bool
+    topic: int, places: Sequence[int], sent: SentTopics, holders: TopicOwners, refuses: bool
 ) -> Iterator[Collision]:
     meanings = [int(sent.meanings[place]) for place in places]
     held = {meaning for place, meaning in zip(places, meanings, strict=True) if holders.holds[place]}

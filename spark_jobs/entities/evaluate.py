@@ -20,7 +20,7 @@ from contexture.events import ContextIdentity, identity_hash, identity_key
 from contexture.publications import NgsiPublication
 from contexture.records.changes import ChangeKind
 from contexture.records.messages.rendering import type_of
-from contexture.records.topics.collisions import Meanings
+from contexture.records.topics.collisions import IdentityIndex
 from contexture.sources.ngsi.entity import EntityError, ParsedEntity, parse_entity, targets
 from contexture.sources.ngsi.notifications import notified_form
 from contexture.sources.ngsi.notifications.parsing import parse_notified
@@ -37,7 +37,7 @@ from spark_jobs.entities.attributes import (
     attribute_rows,
     judges_attributes,
 )
-from spark_jobs.entities.render import Candidate, LandedRow, RecordMaker, landed_rows, parts, whole
+from spark_jobs.entities.render import Candidate, LandedRow, RecordRenderer, landed_rows, parts, whole
 from spark_jobs.entities.rows import (
     EvaluatedRows,
     NarrowRow,
@@ -50,7 +50,7 @@ from spark_jobs.entities.rows import (
 from spark_jobs.shared.context import MAXIMUM_PARTS, RunFiles, StageContext, event_number
 
 
-class Holding:
+class PublishedHashes:
     """Asks state once for many events.
 
     Args:
@@ -98,9 +98,9 @@ class EntityEvaluator:
         self._form = publication.source.api
         self._in_turn = preparation.in_turn
         self._by_attribute = preparation.by_attribute
-        self._holding = Holding(preparation, lookup)
-        self._make = RecordMaker(preparation)
-        self._meanings = Meanings(publication.topics)
+        self._holding = PublishedHashes(preparation, lookup)
+        self._make = RecordRenderer(preparation)
+        self._meanings = IdentityIndex(publication.topics)
         self._coerces_numbers = publication.quality.coerce_numbers
         self._judges_targets, self._types = preparation.judges_targets, frozenset(publication.source.types)
         self.seen_types = SeenTypes() if "type-drift" in preparation.judged_rules else None

@@ -14,7 +14,7 @@ from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.ngsi.broker import EntityPage
 from contexture.sources.ngsi.connect import open_history
 from contexture.sources.ngsi.entity_head import moment
-from contexture.sources.ngsi.history import TEMPORAL_ENTITIES, Stretch, whole_millisecond
+from contexture.sources.ngsi.history import TEMPORAL_ENTITIES, HistoryInterval, whole_millisecond
 from contexture.sources.ngsi.notifications import media_type_of
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest
@@ -32,7 +32,7 @@ def land_history(order: StageOrder, connection: BrokerConnection) -> LandingMani
 
     Raises:
         NotOfferedError: the broker shows no history.
-        ContextureError: as `HistoryBroker.history`.
+        ContextureError: as `NgsiLdHistoryClient.history`.
     """
     storage, folder = Storage(order.home), PublicationFolder(order.publication.name)
     try:
@@ -47,7 +47,7 @@ def land_history(order: StageOrder, connection: BrokerConnection) -> LandingMani
     return manifest
 
 
-def _land(storage: Storage, order: StageOrder, connection: BrokerConnection, interval: Stretch) -> str:
+def _land(storage: Storage, order: StageOrder, connection: BrokerConnection, interval: HistoryInterval) -> str:
     """Writes the rows; gives what was asked, in one line."""
     selection = whole_selection(order.publication)
     query = next(walk.query for walk in selection.walks() if walk.bodies)
@@ -83,15 +83,15 @@ def _rows(pages: Iterable[EntityPage], service: str) -> Iterator[Row]:
             ordinal += 1
 
 
-def _interval(order: StageOrder) -> Stretch:
+def _interval(order: StageOrder) -> HistoryInterval:
     if order.interval is None:
         raise DefectError("a backfill without an interval reads no history", next_step="report this", run=order.run)
     start, end = (whole_millisecond(time.astimezone(UTC)) for time in order.interval)
-    return Stretch(start, end)
+    return HistoryInterval(start, end)
 
 
 def _manifest(
-    order: StageOrder, connection: BrokerConnection, interval: Stretch, query: str, landed: Landed
+    order: StageOrder, connection: BrokerConnection, interval: HistoryInterval, query: str, landed: Landed
 ) -> LandingManifest:
     # Its times are those of the interval: rules about age mean the time that is sent again, not today.
     return LandingManifest(

@@ -18,7 +18,7 @@ from spark_jobs.data_sources.ngsi import WALK_BITS
 _IDENTITY = ["path", "id", "type"]
 _LOOKED_AT = ["ordinal", "operation", "version", "created_at", "modified_at", *_IDENTITY]
 
-Stretch = tuple[datetime, datetime]
+HistoryInterval = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Landed:
         """Whether every row says whose it is."""
         return all(self.table[name].null_count == 0 for name in _IDENTITY)
 
-    def identities(self, walk: int, newcomers: Stretch | None = None, *, repeats: bool = False) -> int:
+    def identities(self, walk: int, newcomers: HistoryInterval | None = None, *, repeats: bool = False) -> int:
         """How many different entities a walk met.
 
         Args:

@@ -90,21 +90,21 @@ def land_notifications(
     )
 
 
-class Arrived(NamedTuple):
+class InboxArrivals(NamedTuple):
     """How many rows, and when the first of them arrived."""
 
     rows: int = 0
     first_at: datetime | None = None
 
 
-def write_rows(storage: Storage, path: str, rows: Iterable[Row]) -> Arrived:
+def write_rows(storage: Storage, path: str, rows: Iterable[Row]) -> InboxArrivals:
     """Writes rows of landing, each with a body and the time of its arrival, into one file."""
-    arrived = Arrived()
+    arrived = InboxArrivals()
     with table_writer(storage, path, LANDING) as file:
         for chunk in _chunks(rows):
             table = pa.Table.from_pylist(chunk, schema=LANDING)
             file.write_table(table)
-            arrived = Arrived(arrived.rows + table.num_rows, arrived.first_at or table["received_at"][0].as_py())
+            arrived = InboxArrivals(arrived.rows + table.num_rows, arrived.first_at or table["received_at"][0].as_py())
     return arrived
 
 

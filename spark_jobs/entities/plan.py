@@ -27,7 +27,7 @@ from contexture.storage.state import State, StatePointer, StateReader
 from contexture.storage.tables import open_dataset, write_table
 from spark_jobs.entities.collisions import find_collisions, note_collisions, refusing
 from spark_jobs.entities.rows import narrow_rows, without_outdated
-from spark_jobs.entities.sequence import Turns, latest_rows, shards_of
+from spark_jobs.entities.sequence import NotifiedSequence, latest_rows, shards_of
 from spark_jobs.entities.superseded import discard_quarantined, save_superseded, without_older_objects
 from spark_jobs.shared.context import PART_BITS, StageContext
 
@@ -80,7 +80,7 @@ class EventPlan:
 
 
 def sent_events(
-    storage: Storage, preparation: StageContext, snapshot: Any, comparison: Comparison, turns: Turns | None
+    storage: Storage, preparation: StageContext, snapshot: Any, comparison: Comparison, turns: NotifiedSequence | None
 ) -> EventPlan:
     """The events that are sent, in order; what turns add to them is written.
 
@@ -224,14 +224,14 @@ class EntityPlan:
 
 
 def plan(
-    preparation: StageContext, *, landed: int, tells_absence: bool, confirmed_shrink: bool, as_of: datetime | None
+    preparation: StageContext, *, landed: int, proves_absence: bool, confirmed_shrink: bool, as_of: datetime | None
 ) -> EntityPlan:
     """Compares, guards, plans batches, and writes the plan.
 
     Args:
         preparation: what is prepared.
         landed: how many objects were landed.
-        tells_absence: the snapshot is complete enough to tell what is gone.
+        proves_absence: the snapshot is complete enough to tell what is gone.
         confirmed_shrink: a person has confirmed that much may be deleted.
         as_of: the source's clock when it was read.
 
@@ -249,9 +249,9 @@ def plan(
     note_collisions(storage, preparation, snapshot, collisions)
     collided = np.array([found.row for found in collisions if found.refused], dtype=np.int64)
     snapshot = refusing(snapshot, collided)
-    tells_absence = tells_absence and preparation.publication.source.detect_deletions
-    held = reader.table(COMPARED) if tells_absence else reader.of_entities(snapshot["entity_hash"], COMPARED)
-    comparison, touched = _touched(reader, held, _compared(preparation, snapshot, held, tells_absence, as_of))
+    proves_absence = proves_absence and preparation.publication.source.detect_deletions
+    held = reader.table(COMPARED) if proves_absence else reader.of_entities(snapshot["entity_hash"], COMPARED)
+    comparison, touched = _touched(reader, held, _compared(preparation, snapshot, held, proves_absence, as_of))
     # What has said that it would end is no sign of a broken read.
     vanishing = len(comparison.vanished) - comparison.expired
     gone = touched.column("identity").take(pa.array(comparison.vanished))
@@ -313,12 +313,12 @@ def _guarded(storage: Storage, preparation: StageContext, vanishing: int, held: 
 
 
 def _compared(
-    preparation: StageContext, snapshot: Any, held: Any, tells_absence: bool, as_of: datetime | None
+    preparation: StageContext, snapshot: Any, held: Any, proves_absence: bool, as_of: datetime | None
 ) -> Comparison:
     last_wins = severities(preparation.publication.quality.rules).get(RULE) != "error"
     latest = latest_rows(snapshot) if preparation.in_turn else None
     compared = snapshot if latest is None else snapshot.take(pa.array(latest))
-    comparison = compare(compared, held, tells_absence=tells_absence, last_wins=last_wins, as_of=as_of)
+    comparison = compare(compared, held, proves_absence=proves_absence, last_wins=last_wins, as_of=as_of)
     if latest is not None:
         numbered = {name: latest[getattr(comparison, name)] for name in ("superseded", "conflicting")}
         comparison = replace(comparison, **numbered)
@@ -332,10 +332,12 @@ def _compared(
     return replace(comparison, removed=comparison.removed[:0])
 
 
-def _turns(preparation: StageContext, reader: StateReader, snapshot: Any, comparison: Comparison) -> Turns | None:
+def _turns(
+    preparation: StageContext, reader: StateReader, snapshot: Any, comparison: Comparison
+) -> NotifiedSequence | None:
     if not preparation.in_turn:
         return None
-    return Turns.of(preparation, reader, snapshot, np.union1d(comparison.superseded, comparison.conflicting))
+    return NotifiedSequence.of(preparation, reader, snapshot, np.union1d(comparison.superseded, comparison.conflicting))
 
 
 def _touched(reader: StateReader, held: Any, comparison: Comparison) -> tuple[Comparison, Any]:
@@ -349,7 +351,7 @@ def _touched(reader: StateReader, held: Any, comparison: Comparison) -> tuple[Co
     return replace(comparison, **{name: np.searchsorted(touched, found) for name, found in rows.items()}), whole
 
 
-def _gone(held: Any, comparison: Comparison, turns: Turns | None) -> Any:
+def _gone(held: Any, comparison: Comparison, turns: NotifiedSequence | None) -> Any:
     """The state rows whose tombstones follow on all other records."""
     gone = held.take(pa.array(np.union1d(comparison.vanished, comparison.removed)))
     if turns is None:

@@ -61,7 +61,7 @@ def _prepared(spark: Any, preparation: StageContext, landing: LandingManifest, w
         planned = plan(
             preparation,
             landed=landing.rows,
-            tells_absence=landing.complete,
+            proves_absence=landing.complete,
             confirmed_shrink=confirmed,
             as_of=landing.broker_time,
         )

@@ -28,7 +28,7 @@ from contexture.storage.schemas import LANDING
 from contexture.storage.tables import write_part
 from spark_jobs.data_sources.ngsi import landing_rows, ngsi_rows
 from spark_jobs.data_sources.walks import Selection, Walk, WalkShare, shared
-from spark_jobs.entities.landing import Landed, Stretch
+from spark_jobs.entities.landing import HistoryInterval, Landed
 from spark_jobs.entities.notifications import land_notifications, nothing_read
 from spark_jobs.session import to_contexture_error
 from spark_jobs.shared.parquet_rows import write_rows
@@ -80,7 +80,7 @@ class SecondLook:
         if batches:
             write_part(storage, f"{folder}/{name}", pa.Table.from_batches(batches, LANDING))
 
-    def identities(self, newcomers: Stretch | None = None, *, repeats: bool = False) -> int:
+    def identities(self, newcomers: HistoryInterval | None = None, *, repeats: bool = False) -> int:
         """How many different entities this look alone met; arguments as of `Landed.identities`."""
         most = Counter[_Identity]()
         for (identity, _), count in self._versions.items():
@@ -111,7 +111,7 @@ class SecondLook:
         self._versions[sighting.identity, sighting.modified] += 1
 
 
-def _is_within(created: datetime | None, stretch: Stretch | None) -> bool:
+def _is_within(created: datetime | None, stretch: HistoryInterval | None) -> bool:
     return created is not None and stretch is not None and stretch[0] < created <= stretch[1]
 
 

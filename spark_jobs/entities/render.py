@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from contexture.errors import RejectedError
 from contexture.events import AttributeName, content_hash, identity_hash, identity_key, parse_json
 from contexture.publications import NgsiPublication
-from contexture.records.cloudevents.change_events import Occasion
+from contexture.records.cloudevents.change_events import RunReference
 from contexture.records.messages.envelopes import Envelope, HeaderValues, envelope
 from contexture.records.messages.rendering import Rendered, renderer
 from contexture.records.topics import TopicNameError
@@ -115,7 +115,7 @@ def with_tombstone_headers(gone: Any, envelope: Envelope | None) -> Any:
 
 
 def _headers(envelope: Envelope, identity: bytes, content_hash: bytes, modified_at: Any, place: str) -> HeaderValues:
-    occasion = Occasion(modified_at=modified_at, otherwise=place)
+    occasion = RunReference(modified_at=modified_at, otherwise=place)
     return envelope.deletion(identity, content_hash=content_hash, occasion=occasion)
 
 
@@ -141,7 +141,7 @@ class RenderedCandidate(NamedTuple):
     headers: HeaderValues
 
 
-class RecordMaker:
+class RecordRenderer:
     """Makes the records of one publication."""
 
     def __init__(self, preparation: StageContext) -> None:
@@ -189,11 +189,11 @@ class RecordMaker:
         return RenderedCandidate(rendered.topics, rendered.key, value, headers)
 
 
-def _occasion(candidate: Candidate) -> Occasion:
+def _occasion(candidate: Candidate) -> RunReference:
     if candidate.modified_at is None:
         # Its place in the landing: what may have been sent is never landed again.
-        return Occasion(otherwise=f"{candidate.row.received_at} {candidate.row.ordinal}")
-    return Occasion(modified_at=_TIME_ZERO + timedelta(microseconds=candidate.modified_at))
+        return RunReference(otherwise=f"{candidate.row.received_at} {candidate.row.ordinal}")
+    return RunReference(modified_at=_TIME_ZERO + timedelta(microseconds=candidate.modified_at))
 
 
 def _context_element(row: LandedRow) -> Mapping[str, object] | None:

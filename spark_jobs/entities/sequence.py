@@ -61,7 +61,7 @@ TOLD = pa.schema(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Turns:
+class NotifiedSequence:
     """What planning knows of events that are told in turn.
 
     Attributes:
@@ -77,7 +77,7 @@ class Turns:
     told_by: Any
 
     @classmethod
-    def of(cls, preparation: StageContext, reader: StateReader, snapshot: Any, left_out: Any) -> Turns:
+    def of(cls, preparation: StageContext, reader: StateReader, snapshot: Any, left_out: Any) -> NotifiedSequence:
         """Judges the notified entities of a snapshot; `left_out` as in `contexture.records.changes.replay_sequence`."""
         notified = snapshot.column("entity_hash").filter(snapshot.column("notified"))
         held = reader.of_entities(notified.combine_chunks(), _HELD)
@@ -129,7 +129,7 @@ def shards_of(ended: Any, preparation: StageContext) -> Any:
     return shards_for(by, preparation.publication.publish.shards)
 
 
-class ToldDeletions:
+class SequencedDeletions:
     """The deletions that stand among the events of one shard, taken one after the other."""
 
     def __init__(self, storage: Storage, work: str, shard: int, envelope: Envelope | None = None) -> None:

@@ -14,7 +14,7 @@ from contexture.publications import Publication, SdmxPublication
 from contexture.sources.ngsi.rules import catalogue as of_entities
 from contexture.sources.sdmx.rules import catalogue as of_structures
 from contexture.storage.quarantine import SAMPLES, RuleSample, identity_text
-from contexture.storage.quarantine import RuleSample as Broken
+from contexture.storage.quarantine import RuleSample as ConsistencyViolation
 
 ENTITY: Final = ("service_path", "id", "type")
 STRUCTURE: Final = ("urn", "kind")
@@ -152,7 +152,7 @@ class RunSummary:
     collisions: int = 0
     collided: Sequence[SharedTopic] = ()
     notified: int = 0
-    broken: Mapping[str, Sequence[Broken]] = field(default_factory=dict)
+    broken: Mapping[str, Sequence[ConsistencyViolation]] = field(default_factory=dict)
 
     @property
     def quarantined_share(self) -> float:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from contexture.publications import SdmxPublication
-from contexture.records.cloudevents.change_events import Occasion
+from contexture.records.cloudevents.change_events import RunReference
 from contexture.records.messages.envelopes import StructureContent, StructureEnvelope, structure_envelope
 from contexture.storage.home import Storage
 from contexture.storage.publication_store import SHARD_FILE
@@ -161,7 +161,7 @@ class _Last(NamedTuple):
     value: bytes
 
 
-class Wrapping:
+class EnvelopeWriter:
     """Puts structures into envelopes.
 
     Args:
@@ -213,7 +213,7 @@ class Wrapping:
 def _contents(rows: Any) -> Iterator[StructureContent]:
     columns = (rows.column(name).to_pylist() for name in _TOLD)
     for key, media_type, content_hash, transaction, at, otherwise in zip(*columns, strict=True):
-        occasion = Occasion(registry_transaction=transaction, modified_at=at, otherwise=otherwise)
+        occasion = RunReference(registry_transaction=transaction, modified_at=at, otherwise=otherwise)
         yield StructureContent(key.decode(), media_type, content_hash, occasion)
 
 
@@ -257,7 +257,7 @@ def write_shard(storage: Storage, preparation: StageContext) -> int:
     if not planned.num_rows:
         return 0
     folder = preparation.folder.shard(preparation.outbox, 0)
-    wrapping = Wrapping(structure_envelope(preparation.publication))
+    wrapping = EnvelopeWriter(structure_envelope(preparation.publication))
     schema = with_headers(STRUCTURE_OUTBOX, [*wrapping.columns, *_headers_of_conversions(preparation)])
     written = 0
     with (

@@ -155,7 +155,7 @@ class Seen:
         return bool(self.columns["verdict"] == ChangeKind.SEND)
 
 
-class StructureLook:
+class StructureEvaluator:
     """Looks at landed structures under the rules of one publication."""
 
     def __init__(self, publication: SdmxPublication) -> None:
@@ -211,9 +211,9 @@ class StructureLook:
         """A reply in a form that can't be taken apart: the registry was asked for one structure."""
         if row.id is None:
             return _refused(row, [URN_MISSING])
-        untold = self._untold(row.id, row.media_type)
-        if untold is not None:
-            return _refused(row, [untold])
+        ignore_step = self._ignore_step(row.id, row.media_type)
+        if ignore_step is not None:
+            return _refused(row, [ignore_step])
         content = {"content_hash": sha256(row.body).digest(), "size": len(row.body)}
         return Seen(_columns(row, ChangeKind.SEND) | _named(row) | content, ())
 
@@ -222,9 +222,9 @@ class StructureLook:
         urn = row.id or artefact.urn
         if urn is None and not any(each.severity == "error" for each in violations):
             violations = [*violations, URN_MISSING]
-        untold = None if urn is None else self._untold(urn, row.media_type)
-        if untold is not None:
-            violations = [*violations, untold]
+        ignore_step = None if urn is None else self._ignore_step(urn, row.media_type)
+        if ignore_step is not None:
+            violations = [*violations, ignore_step]
         errors = tuple(each for each in violations if each.severity == "error")
         warnings = [each.rule for each in violations if each.severity == "warning"]
         columns = {
@@ -244,7 +244,7 @@ class StructureLook:
         }
         return Seen(_columns(row, ChangeKind.QUARANTINED if errors else ChangeKind.SEND) | columns, errors)
 
-    def _untold(self, urn: str, media_type: str | None) -> Violation | None:
+    def _ignore_step(self, urn: str, media_type: str | None) -> Violation | None:
         """Why the publication's envelope can't tell a structure; None when it can, or there is no envelope."""
         if self._envelope is None:
             return None
@@ -311,7 +311,7 @@ def evaluation(preparation: StageContext, units: Sequence[Unit]) -> Callable[[It
     """The function that looks at units by their numbers; yields a row of EVENTS for each."""
 
     def evaluate(batches: Iterator[Any]) -> Iterator[Any]:
-        look = StructureLook(SdmxPublication.of(preparation.publication))
+        look = StructureEvaluator(SdmxPublication.of(preparation.publication))
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 events = _evaluate(preparation, look, units[number], number)
@@ -320,7 +320,7 @@ def evaluation(preparation: StageContext, units: Sequence[Unit]) -> Callable[[It
     return evaluate
 
 
-def _evaluate(preparation: StageContext, look: StructureLook, unit: Unit, number: int) -> int:
+def _evaluate(preparation: StageContext, look: StructureEvaluator, unit: Unit, number: int) -> int:
     storage, landing = Storage(preparation.home), preparation.folder.landing(preparation.order.run)
     with body_file(storage, preparation.work, number) as bodies:
         rows = [
@@ -355,7 +355,7 @@ def _bodies(column: Any) -> Iterator[Any]:
         yield content.slice(start, end - start) if is_valid else None
 
 
-def _row(look: StructureLook, row: LandedStructure, bodies: BodyFile, unit: int) -> dict[str, Any]:
+def _row(look: StructureEvaluator, row: LandedStructure, bodies: BodyFile, unit: int) -> dict[str, Any]:
     seen = look.at(row)
     body = row.body if seen.body is None else seen.body
     place = bodies.put(body) if seen.is_good and body is not None else None

@@ -14,7 +14,7 @@ from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Manifest, QualityVerdict
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.quarantine import RuleSample as Broken
+from contexture.storage.quarantine import RuleSample as ConsistencyViolation
 from contexture.storage.quarantine import quarantine_samples
 from contexture.storage.tables import open_dataset, read_table
 from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames
@@ -104,7 +104,7 @@ def _is_told_in_turn(rows: Any) -> bool:
     return len(pc.unique(rows.to_table(columns=["source_transaction"])["source_transaction"])) > 1
 
 
-def _broken(order: StageOrder, manifest: Manifest) -> dict[str, tuple[Broken, ...]]:
+def _broken(order: StageOrder, manifest: Manifest) -> dict[str, tuple[ConsistencyViolation, ...]]:
     storage = Storage(order.home)
     refused = quarantine_samples(storage, manifest.publication, manifest.outbox, manifest.quarantined)
     return warned(_rows(order), manifest.warnings, STRUCTURE) | refused

@@ -26,15 +26,15 @@ from contexture.records.changes.structure_changes import (
     HeldStructure,
     PlannedRecord,
     PlannedTransaction,
+    PublishMode,
     Routes,
     StructureEvent,
-    Telling,
 )
 from contexture.records.changes.structure_plan import StructurePlan, StructureRun, plan_structures
 from contexture.records.topics.structure_routes import router
 from contexture.sources.sdmx.rules import (
     REJECTING,
-    Broken,
+    ConsistencyViolation,
     PublishedStructure,
     StructureRuleOptions,
     check_consistency,
@@ -260,7 +260,7 @@ def _run(preparation: StageContext, landing: LandingManifest) -> StructureRun:
     wanted = severities(preparation.publication.quality.rules)
     limit = source.shrink_limit
     return StructureRun(
-        telling=Telling(
+        telling=PublishMode(
             sequence=order.sequence,
             everything=preparation.everything,
             sends=not order.baseline,
@@ -268,7 +268,7 @@ def _run(preparation: StageContext, landing: LandingManifest) -> StructureRun:
         ),
         newest=landing.registry_transaction,
         refuses_contradictions=(landing.mode == "full" or landing.complete) and wanted.get("duplicate") == "error",
-        tells_absence=landing.complete,
+        proves_absence=landing.complete,
         guard=ShrinkGuard(limit.share, limit.count),
         stops_shrinking=wanted.get("count-drop") == "error",
         stops_emptying=wanted.get("count-zero") == "error",
@@ -332,7 +332,7 @@ def broken_rules(
     return warned | _unpublished(planned), rejecting
 
 
-def _broken(planned: StructureRunPlan, options: StructureRuleOptions, *, in_turn: bool) -> list[Broken]:
+def _broken(planned: StructureRunPlan, options: StructureRuleOptions, *, in_turn: bool) -> list[ConsistencyViolation]:
     accepted = planned.rows.filter(pc.less_equal(planned.rows.column("verdict"), int(ChangeKind.UNCHANGED)))
     told = [PublishedStructure(**row) for row in accepted.select(_TOLD).to_pylist()]
     published = {urn: held.content_hash for urn, held in planned.held.items() if held.content_hash != NO_CONTENT}
@@ -347,7 +347,7 @@ def samples_file(work: str) -> str:
     return f"{work}/samples.parquet"
 
 
-def _write_samples(preparation: StageContext, broken: list[Broken]) -> None:
+def _write_samples(preparation: StageContext, broken: list[ConsistencyViolation]) -> None:
     shown: Counter[str] = Counter()
     rows = []
     for each in broken:
@@ -358,7 +358,7 @@ def _write_samples(preparation: StageContext, broken: list[Broken]) -> None:
     write_table(storage, samples_file(preparation.work), pa.Table.from_pylist(rows, schema=SAMPLES))
 
 
-def _log_first(broken: list[Broken]) -> None:
+def _log_first(broken: list[ConsistencyViolation]) -> None:
     for each in broken[:_BROKEN_SHOWN]:
         _log.warning("%s breaks %s: %s", each.urn, each.violation.rule, each.violation.message)
     if len(broken) > _BROKEN_SHOWN:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from contexture.sources.sdmx.reading.past import Past, plan_log_replay
+from contexture.sources.sdmx.reading.past import LogReplay, plan_log_replay
 from contexture.sources.sdmx.reading.scope import SelectedStructures
 from contexture.sources.sdmx.reading.steps import LogStep, Moved, changed_urns, no_version_moves
 from contexture.sources.sdmx.registry import LogPeriod, same_artefact
@@ -151,7 +151,7 @@ def _earlier(
 class _Landing:
     """Decides for each transaction where it comes from, and lands it there."""
 
-    def __init__(self, intake: ReadContext, order: StageOrder, found: Past, archive: ArchivedLog) -> None:
+    def __init__(self, intake: ReadContext, order: StageOrder, found: LogReplay, archive: ArchivedLog) -> None:
         self.left_out: list[int] = []
         self._intake = intake
         self._order = order
@@ -221,7 +221,7 @@ def _stretches(lacking: Iterable[tuple[int, str]]) -> Iterator[str]:
         yield f"{which} of the registry, {reason}"
 
 
-def _write_before(order: StageOrder, intake: ReadContext, found: Past) -> None:
+def _write_before(order: StageOrder, intake: ReadContext, found: LogReplay) -> None:
     """Says what was there before: by it, deletions know their topics, and routes which version was the latest."""
     urns = sorted(intake.tally.landed.get(name) or urn for name, urn in found.meant.items())
     folder = PublicationFolder(order.publication.name)

@@ -11,7 +11,7 @@ from contexture.errors import ContextureError
 from contexture.kafka.topic_identities import HIDDEN
 from contexture.publications import Publication
 from contexture.sending import LedgerEntry, SenderNames, ShardResult
-from contexture.sending.ledger import LedgerStanding
+from contexture.sending.ledger import LedgerStatus
 from contexture.sending.ledger_copies import LedgerCopies
 from contexture.sending.resume import find_resume_point
 from contexture.sending.target import SendRequest
@@ -56,8 +56,8 @@ class FakeTarget:
     def highest_sequence(self) -> int:
         return max((entry.sequence for entry in self.ledger.values()), default=0)
 
-    def ledger_standing(self) -> LedgerStanding:
-        return LedgerStanding(self.ledger_topic, frozenset(self.ledger), self.ledger_policy())
+    def ledger_standing(self) -> LedgerStatus:
+        return LedgerStatus(self.ledger_topic, frozenset(self.ledger), self.ledger_policy())
 
     def ledger_id(self) -> str | None:
         return self.ledger_topic
@@ -74,7 +74,7 @@ class FakeTarget:
     def prepare_ledger(self, shards: int) -> None:
         self.ledger_topic = self.ledger_topic or "ledger-a"
 
-    def log_told(self) -> int | None:
+    def sent_log_position(self) -> int | None:
         entry = self.ledger.get(0)
         return None if entry is None else entry.source_transaction
 

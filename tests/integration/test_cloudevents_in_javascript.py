@@ -17,7 +17,7 @@ from builders import javascript_sdk
 from builders.plain_kafka import consumed, made_topic, produce
 from contexture.events import StructureIdentity
 from contexture.records.cloudevents import Mode, Record, encode
-from contexture.records.cloudevents.change_events import Occasion, structure_attributes
+from contexture.records.cloudevents.change_events import RunReference, structure_attributes
 
 pytestmark = pytest.mark.integration
 
@@ -74,7 +74,7 @@ def test_the_sdk_reads_the_change_of_a_structure(read):
         StructureIdentity(URN),
         connection="registry",
         content_hash=b"\x01" * 32,
-        occasion=Occasion(registry_transaction=41),
+        occasion=RunReference(registry_transaction=41),
         media_type="application/vnd.sdmx.structure+json;version=2.0.0",
     )
     event = {**told, "time": NOON, "data": {"data": {}}}

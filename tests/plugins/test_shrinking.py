@@ -17,8 +17,8 @@ from contexture.errors import ConfigurationError
 from contexture.monitoring import RunTables, RunTableWriter
 from contexture.monitoring.alerts import AlertKind, compose, kind_of
 from contexture.storage.home import Storage
-from contexture.storage.shrink_report import Vanishing, write_shrink_report
-from contexture_airflow.alerts.run_alerts import question_of, tell_question
+from contexture.storage.shrink_report import ShrinkReport, write_shrink_report
+from contexture_airflow.alerts.run_alerts import alert_question, question_of
 from contexture_airflow.steps.shrink_approval import ShrinkDecision, asked_about, decide, decision_of, question
 
 SOURCE = publication().source.model_dump(exclude_defaults=True)
@@ -40,8 +40,8 @@ def storage(tmp_path: Path) -> Storage:
     return made
 
 
-def vanishing(*identities: str) -> Vanishing:
-    return Vanishing(count=12, held=20, limit=10, identities=identities)
+def vanishing(*identities: str) -> ShrinkReport:
+    return ShrinkReport(count=12, held=20, limit=10, identities=identities)
 
 
 def test_a_person_is_asked_only_where_the_publication_says_so(storage: Storage) -> None:
@@ -158,5 +158,5 @@ def test_the_alert_says_what_would_be_deleted_what_is_safe_and_how_to_answer_unt
 
 
 def test_nobody_told_is_no_reason_to_fail(storage: Storage, caplog: pytest.LogCaptureFixture) -> None:
-    tell_question(storage, ASKING, vanishing('["a"]'), {}, logging.getLogger(__name__))  # type: ignore[typeddict-item]
+    alert_question(storage, ASKING, vanishing('["a"]'), {}, logging.getLogger(__name__))  # type: ignore[typeddict-item]
     assert "could not be told" in caplog.text

@@ -151,7 +151,7 @@ class SimulatedProducer:
             self._process.call("poll")
             self._process.wait(lambda: bool(self._reports) or self._is_fatal_untold, timeout)
         count = self._serve()
-        self._tell_fatal()
+        self._report_fatal()
         return count
 
     def flush(self, timeout: float = -1) -> int:
@@ -159,7 +159,7 @@ class SimulatedProducer:
         self._process.call("flush")
         self._process.wait(lambda: not len(self) or self._has_failed(), 60.0 if timeout < 0 else timeout)
         self._serve()
-        self._tell_fatal()
+        self._report_fatal()
         return len(self)
 
     def commit_transaction(self, timeout: float = -1) -> None:
@@ -404,7 +404,7 @@ class SimulatedProducer:
             self._fatal, self._is_fatal_untold = kafka_error(name, fatal=True), True
         self._process.wake()
 
-    def _tell_fatal(self) -> None:
+    def _report_fatal(self) -> None:
         """The client raises a fatal error once, by whatever call serves callbacks."""
         if self._is_fatal_untold:
             self._is_fatal_untold = False

@@ -9,7 +9,7 @@ import typer
 from contexture.cli import exit_codes
 
 if TYPE_CHECKING:
-    from contexture.operations.actions.doctor import Examined
+    from contexture.operations.actions.doctor import PointResult
 
 app = typer.Typer(add_completion=False)
 
@@ -43,9 +43,9 @@ def examine_installation(
 
     Exit codes: 0 nothing stops runs; 1 something does.
     """
-    from contexture.operations.actions.doctor import Examination, installation_points, machine_points, run_checks
+    from contexture.operations.actions.doctor import InstallationReport, installation_points, machine_points, run_checks
 
-    found: list[Examined] = []
+    found: list[PointResult] = []
     for point in (
         *machine_points(),
         *installation_points(try_connections=not without_connections, timeout_seconds=timeout_seconds),
@@ -53,13 +53,13 @@ def examine_installation(
         found += run_checks([point])
         if not as_json:
             _show(found[-1])
-    examination = Examination(points=tuple(found))
+    examination = InstallationReport(points=tuple(found))
     if as_json:
         typer.echo(examination.model_dump_json(indent=2))
     raise typer.Exit(exit_codes.OK if examination.is_well else exit_codes.INVALID)
 
 
-def _show(point: Examined) -> None:
+def _show(point: PointResult) -> None:
     typer.secho(f"{point.name}: {point.verdict}: {point.detail}", fg=_COLOURS[point.verdict])
     if point.remedy:
         typer.echo(f"  next: {point.remedy}")

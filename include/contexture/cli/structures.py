@@ -95,7 +95,7 @@ def tell(
     return error is None
 
 
-class Lines:
+class ArtefactLines:
     """A line for each artefact as it comes, its findings below it, and a last line that sums up."""
 
     def __init__(self) -> None:
@@ -128,7 +128,7 @@ class Lines:
             typer.secho(f"error: {printable(str(error), limit=None)}", err=True, fg=typer.colors.RED)
 
 
-class JsonDocument:
+class ArtefactJson:
     """All of it as one JSON document; contents are left out."""
 
     def __init__(self) -> None:
@@ -200,6 +200,6 @@ def split_message(
     from contexture.operations.actions.structure_preview import opened
 
     with opened(file) as stream:
-        shown = JsonDocument() if as_json else Lines()
+        shown = ArtefactJson() if as_json else ArtefactLines()
         told = tell(stream, media_type, shown, Folder(to) if to else None, validate=validate)
     raise typer.Exit(exit_codes.OK if told else exit_codes.INVALID)

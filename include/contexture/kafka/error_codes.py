@@ -190,10 +190,13 @@ def translated(
             hint = _permission(needs) if name == "TOPIC_AUTHORIZATION_FAILED" else HINTS[name]
             return KafkaConfigurationError(message, next_step=hint, topic=topic or "", status=3)
         case ErrorClass.FATAL:
-            return RetriableError(message, next_step="clear the task: a new client continues from the ledger's position")
+            return RetriableError(
+                message, next_step="clear the task: a new client continues from the ledger's position"
+            )
         case _:
             return RetriableError(
-                message, next_step="look at the brokers' logs, then clear the task: it continues from the ledger's position"
+                message,
+                next_step="look at the brokers' logs, then clear the task: it continues from the ledger's position",
             )
 
 

@@ -46,7 +46,7 @@ class AlertKind(StrEnum):
     RUN_FAILED = "run failed"
 
     @property
-    def heals_itself(self) -> bool:
+    def recovers_itself(self) -> bool:
         """Whether the next run is all that is needed, so that nobody need hear of it once."""
         return self is AlertKind.OVERTAKEN
 
@@ -282,7 +282,7 @@ class AlertMemory:
         before = self._last(failure)
         if before is not None and before.sent and _is_same(before, failure):
             return False
-        if failure.kind.heals_itself:
+        if failure.kind.recovers_itself:
             return before is not None and before.run_id != failure.run_id
         return True
 

@@ -15,9 +15,9 @@ from contexture.publications import validation_messages, yaml_document
 from contexture.publications.checks.warnings import find_warnings
 from contexture.publications.cygnus_names import GroupingRules, NameMappings, files, grouping, mappings
 from contexture.publications.problems import (
-    FindingsError,
     Location,
     ModelProblem,
+    ModelProblemsError,
     Problem,
     PublicationError,
     dotted,
@@ -26,7 +26,7 @@ from contexture.publications.problems import (
 from contexture.publications.publication import Publication, publication_class
 from contexture.publications.schema_files import with_models
 from contexture.publications.topics import CYGNUS_2_19
-from contexture.publications.yaml_document import DocumentError, Span, YamlDocument
+from contexture.publications.yaml_document import SourceSpan, YamlDocument, YamlError
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -104,7 +104,7 @@ def _not_a_mapping(data: object) -> str:
 def _findings(details: list[ErrorDetails], model: type[Publication]) -> Iterator[ModelProblem]:
     for detail in details:
         cause = detail.get("ctx", {}).get("error")
-        if isinstance(cause, FindingsError):
+        if isinstance(cause, ModelProblemsError):
             yield from _once_for_each_place(cause.findings)
         else:
             yield validation_messages.describe_validation_error(detail, model)
@@ -155,19 +155,19 @@ def _overlap(one: Location, other: Location) -> bool:
     return one[:shared] == other[:shared]
 
 
-_START = Span(1, 1)
+_START = SourceSpan(1, 1)
 
 
 def read(path: Path) -> tuple[Publication | None, tuple[Problem, ...]]:
     """The publication of a file and notes about it, or None and everything that is wrong with it."""
     try:
         text = _text(path)
-    except DocumentError as error:
+    except YamlError as error:
         return None, (_unplaced(path, error),)
     lines = text.splitlines()
     try:
         document = yaml_document.parse(text)
-    except DocumentError as error:
+    except YamlError as error:
         return None, (_of_document(path, lines, error),)
     publication, findings = validate(document.value)
     publication, unread = with_models(document.value, publication, path.parent)
@@ -191,21 +191,19 @@ def _text(path: Path) -> str:
     try:
         if path.stat().st_size > yaml_document.MAX_BYTES:
             limit = f"at most {yaml_document.MAX_BYTES // 1024} KiB"
-            raise DocumentError("the file is too large for a publication", f"expected {limit}", None)
+            raise YamlError("the file is too large for a publication", f"expected {limit}", None)
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise DocumentError(
-            f"the file can't be read: {error.strerror}", "check the path and permissions", None
-        ) from None
+        raise YamlError(f"the file can't be read: {error.strerror}", "check the path and permissions", None) from None
     except UnicodeDecodeError as error:
-        raise DocumentError(f"byte {error.start} is not UTF-8", "save the file as UTF-8 text", None) from None
+        raise YamlError(f"byte {error.start} is not UTF-8", "save the file as UTF-8 text", None) from None
 
 
-def _unplaced(path: Path, error: DocumentError) -> Problem:
+def _unplaced(path: Path, error: YamlError) -> Problem:
     return Problem(path, 0, 0, 0, "", error.message, error.hint)
 
 
-def _of_document(path: Path, lines: list[str], error: DocumentError) -> Problem:
+def _of_document(path: Path, lines: list[str], error: YamlError) -> Problem:
     span = error.span or _START
     return Problem(
         path, span.line, span.column, span.length, "", error.message, error.hint, _source_line(lines, span.line)

@@ -32,7 +32,7 @@ class ModelProblem:
     at_key: bool = False
 
 
-class FindingsError(ValueError):
+class ModelProblemsError(ValueError):
     """All reasons to refuse a publication; a `ValueError`, for pydantic takes no others from a validator."""
 
     def __init__(self, findings: Iterable[ModelProblem]) -> None:

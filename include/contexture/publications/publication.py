@@ -37,7 +37,7 @@ from contexture.publications.delivery import (
     StructurePublish,
 )
 from contexture.publications.fields import ChangesNoRecord, ChangesRecords, OneOrMany, Positive, Schedule, Section
-from contexture.publications.problems import FindingsError, looks_secret
+from contexture.publications.problems import ModelProblemsError, looks_secret
 from contexture.publications.quality import EntityQuality, Quality
 from contexture.publications.source import STRUCTURE_FORM, NgsiSource, OperationsSource, SdmxSource, Source
 from contexture.publications.topics import EntityTopics, EventTopics, StructureTopics, Topics
@@ -197,7 +197,7 @@ class Publication(Section):
     def _check_together(self) -> Self:
         findings = [*(finding for check in self.checks for finding in check(self)), *not_yet_supported(self)]
         if findings:
-            raise FindingsError(findings)
+            raise ModelProblemsError(findings)
         return self
 
 

@@ -19,7 +19,7 @@ _HIDDEN_KEYS = frozenset().union(*CONTENTS.values())
 
 
 @dataclass(frozen=True, slots=True)
-class UnderstoodKey:
+class ResolvedKey:
     """One line of a publication.
 
     Attributes:
@@ -35,19 +35,19 @@ class UnderstoodKey:
     is_default: bool
 
 
-def resolve_keys(publication: Publication) -> Iterator[UnderstoodKey]:
+def resolve_keys(publication: Publication) -> Iterator[ResolvedKey]:
     """The keys that mean something for the publication's kind of source, in the order of the model, sections opened."""
     return _keys(publication, publication, 0, "")
 
 
-def _keys(publication: Publication, section: Section, depth: int, name: str) -> Iterator[UnderstoodKey]:
+def _keys(publication: Publication, section: Section, depth: int, name: str) -> Iterator[ResolvedKey]:
     for key in type(section).model_fields:
         value = getattr(section, key)
         if isinstance(value, Section):
-            yield UnderstoodKey(depth, key, None, is_default=False)
+            yield ResolvedKey(depth, key, None, is_default=False)
             yield from _keys(publication, value, depth + 1, key)
         elif key not in _HIDDEN_KEYS and publication.has_meaning(name, key):
-            yield UnderstoodKey(depth, key, _yaml(value), is_default=key not in section.model_fields_set)
+            yield ResolvedKey(depth, key, _yaml(value), is_default=key not in section.model_fields_set)
 
 
 def _yaml(value: object) -> str:

@@ -27,7 +27,7 @@ _WORDS: dict[str, object] = {"true": True, "True": True, "TRUE": True, "false": 
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class SourceSpan:
     """A place in a file: line and column from 1, and a length in characters."""
 
     line: int
@@ -35,10 +35,10 @@ class Span:
     length: int = 1
 
 
-class DocumentError(Exception):
+class YamlError(Exception):
     """The text is no YAML that a publication may use."""
 
-    def __init__(self, message: str, hint: str, span: Span | None) -> None:
+    def __init__(self, message: str, hint: str, span: SourceSpan | None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
@@ -50,11 +50,11 @@ class YamlDocument:
     """The value of a YAML text, the places of its keys and values, and the keys that stand twice."""
 
     value: object = None
-    repeated: list[DocumentError] = field(default_factory=list)
-    keys: dict[Location, Span] = field(default_factory=dict)
-    values: dict[Location, Span] = field(default_factory=dict)
+    repeated: list[YamlError] = field(default_factory=list)
+    keys: dict[Location, SourceSpan] = field(default_factory=dict)
+    values: dict[Location, SourceSpan] = field(default_factory=dict)
 
-    def span(self, location: Location, *, of_key: bool = False) -> Span | None:
+    def span(self, location: Location, *, of_key: bool = False) -> SourceSpan | None:
         """The place of a key or value, or of the nearest thing around it."""
         for end in range(len(location), 0, -1):
             places = (self.keys, self.values) if of_key or end < len(location) else (self.values, self.keys)
@@ -78,11 +78,11 @@ def parse(text: str) -> YamlDocument:
             document.value = _value(first, events, (), document)
             extra = next(events, None)
             if extra is not None:
-                raise DocumentError("a second document begins here", "one file is one publication", _span(extra))
+                raise YamlError("a second document begins here", "one file is one publication", _span(extra))
     except yaml.MarkedYAMLError as error:
         raise _translated(error) from None
     except yaml.YAMLError as error:
-        raise DocumentError(f"not readable as YAML: {error}", "save the file as UTF-8 text", None) from None
+        raise YamlError(f"not readable as YAML: {error}", "save the file as UTF-8 text", None) from None
     return document
 
 
@@ -96,7 +96,7 @@ def _events(text: str) -> Iterator[Event]:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > _MAX_DEPTH:
-            raise DocumentError(f"nested deeper than {_MAX_DEPTH} levels", "no publication needs that", _span(event))
+            raise YamlError(f"nested deeper than {_MAX_DEPTH} levels", "no publication needs that", _span(event))
         if not isinstance(event, structural):
             yield event
 
@@ -104,10 +104,10 @@ def _events(text: str) -> Iterator[Event]:
 def _value(event: Event, events: Iterator[Event], location: Location, document: YamlDocument) -> object:
     document.values[location] = _span(event)
     if isinstance(event, AliasEvent) or getattr(event, "anchor", None):
-        raise DocumentError("anchors and aliases (& and *) are not supported", "write the value out", _span(event))
+        raise YamlError("anchors and aliases (& and *) are not supported", "write the value out", _span(event))
     tag = getattr(event, "tag", None)
     if tag is not None and tag != "!":
-        raise DocumentError(f"the tag {tag} is not supported", "write a plain value", _span(event))
+        raise YamlError(f"the tag {tag} is not supported", "write a plain value", _span(event))
     if isinstance(event, MappingStartEvent):
         return _mapping(events, location, document)
     if isinstance(event, SequenceStartEvent):
@@ -121,12 +121,12 @@ def _mapping(events: Iterator[Event], location: Location, document: YamlDocument
         if not isinstance(event, ScalarEvent):
             if isinstance(event, yaml.MappingEndEvent):
                 break
-            raise DocumentError("a key must be a word", "put the text in quotes", _span(event))
+            raise YamlError("a key must be a word", "put the text in quotes", _span(event))
         key = event.value
         if key in mapping:
             first = document.keys[(*location, key)].line
             message = f"the key `{key}` is there twice, first on line {first}"
-            document.repeated.append(DocumentError(message, "leave one out", _span(event)))
+            document.repeated.append(YamlError(message, "leave one out", _span(event)))
         document.keys[(*location, key)] = _span(event)
         mapping[key] = _value(next(events), events, (*location, key), document)
     return mapping
@@ -155,16 +155,16 @@ def _scalar(event: ScalarEvent) -> object:
     return float(text) if _FLOAT.match(text) else text
 
 
-def _span(event: Event) -> Span:
+def _span(event: Event) -> SourceSpan:
     start, end = event.start_mark, event.end_mark
     if start is None or end is None:
-        return Span(1, 1)
+        return SourceSpan(1, 1)
     one_line = start.line == end.line and isinstance(event, ScalarEvent)
-    return Span(start.line + 1, start.column + 1, max(1, end.column - start.column) if one_line else 1)
+    return SourceSpan(start.line + 1, start.column + 1, max(1, end.column - start.column) if one_line else 1)
 
 
-def _translated(error: yaml.MarkedYAMLError) -> DocumentError:
+def _translated(error: yaml.MarkedYAMLError) -> YamlError:
     mark = error.problem_mark or error.context_mark
-    span = Span(mark.line + 1, mark.column + 1) if mark else None
+    span = SourceSpan(mark.line + 1, mark.column + 1) if mark else None
     message = " ".join(part for part in (error.problem, error.context) if part)
-    return DocumentError(f"not readable as YAML: {message}", "check indentation, quotes and colons around here", span)
+    return YamlError(f"not readable as YAML: {message}", "check indentation, quotes and colons around here", span)

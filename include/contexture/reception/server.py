@@ -19,7 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from contexture.errors import ConfigurationError
 
 
-class PatientConnection(H11Protocol):
+class TimeLimitedConnection(H11Protocol):
     """One connection; h11 refuses headers of more than 64 kB in all."""
 
     HEAD_SECONDS: ClassVar[float] = 10.0
@@ -82,7 +82,7 @@ class ReceptionServer:
                 access_log=False,
                 server_header=False,
                 limit_concurrency=MAXIMUM_REQUESTS,
-                http=PatientConnection,
+                http=TimeLimitedConnection,
                 ws="none",
                 timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
             )

@@ -323,7 +323,7 @@ class SenderNames:
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerStanding:
+class LedgerStatus:
     """What there is of a ledger.
 
     Attributes:
@@ -389,13 +389,13 @@ class Ledger:
         """Kafka's own id of its topic; None when there is none."""
         return self._admin.topic_id(self.topic)
 
-    def standing(self) -> LedgerStanding:
+    def standing(self) -> LedgerStatus:
         """What there is of it."""
         found = self.topic_id()
         if found is None:
-            return LedgerStanding(None)
+            return LedgerStatus(None)
         written = frozenset(shard for shard in range(self.partitions()) if self._has_row(shard))
-        return LedgerStanding(found, written, self.policy())
+        return LedgerStatus(found, written, self.policy())
 
     def _has_row(self, shard: int) -> bool:
         """Whether there is a row of a shard, also one that readers don't see (yet), or that an abort took away.

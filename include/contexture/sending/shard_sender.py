@@ -137,8 +137,8 @@ class ShardSender:
             records, equipment.ledger, hidden, clock, sleep, longest_open_seconds=longest
         )
         self._restoration = Restoration(records, hidden, clock, sleep, longest_open_seconds=longest)
-        self._attempts = Attempts(after_failure, equipment.patience, self._tell_again, equipment.sleep)
-        self._fencings = Fencings(self._own, equipment.ledger, reader.shard, self._tell_again, equipment.sleep)
+        self._attempts = Attempts(after_failure, equipment.patience, self._report_repetition, equipment.sleep)
+        self._fencings = Fencings(self._own, equipment.ledger, reader.shard, self._report_repetition, equipment.sleep)
         self._ended_well = False
         self._looked_at = equipment.clock()
 
@@ -316,7 +316,7 @@ class ShardSender:
     def _before_careful(self, refused: ContextureError) -> None:
         if not self._aside.learns(refused, self._tally.position, len(self._tally.dead_letters)):
             raise refused
-        self._tell_again(f"doing the transaction again, to find what can't be sent: {refused.message}")
+        self._report_repetition(f"doing the transaction again, to find what can't be sent: {refused.message}")
 
     def _before_again(self, failure: SendAgainError) -> None:
         if self._aside.has_found:
@@ -325,7 +325,7 @@ class ShardSender:
         self._own.outlived = failure.outlived
         self._attempts.repeat(failure)
 
-    def _tell_again(self, why: str) -> None:
+    def _report_repetition(self, why: str) -> None:
         self.tell("again", why)
 
 

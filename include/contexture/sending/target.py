@@ -28,7 +28,7 @@ from contexture.sending import (
     for_structures,
     timed_by_sending,
 )
-from contexture.sending.ledger import LedgerStanding
+from contexture.sending.ledger import LedgerStatus
 from contexture.sending.ledger_copies import LedgerCopies
 from contexture.sending.open_transactions import OpenTransactions
 from contexture.sending.resume import ExpectedRow
@@ -117,7 +117,7 @@ class Target(Protocol):
         """The highest sequence that was ever sent or claimed; 0 for none."""
         ...
 
-    def ledger_standing(self) -> LedgerStanding:
+    def ledger_standing(self) -> LedgerStatus:
         """What there is of the ledger."""
         ...
 
@@ -137,7 +137,7 @@ class Target(Protocol):
         """The ledger has room for so many shards when this returns."""
         ...
 
-    def log_told(self) -> int | None:
+    def sent_log_position(self) -> int | None:
         """The registry transaction up to which the ledger says that the log is told; None where it says nothing."""
         ...
 
@@ -232,7 +232,7 @@ class KafkaTarget:
         """The highest sequence in the ledger."""
         return self._ledger().highest_sequence()
 
-    def ledger_standing(self) -> LedgerStanding:
+    def ledger_standing(self) -> LedgerStatus:
         """As the brokers say."""
         return self._ledger().standing()
 
@@ -252,7 +252,7 @@ class KafkaTarget:
         """Makes it, or gives it more partitions, where needed."""
         self._ledger().prepare(shards)
 
-    def log_told(self) -> int | None:
+    def sent_log_position(self) -> int | None:
         """As the last visible row of the ledger's only shard says; there need be no ledger yet."""
         entry = self._ledger().entries().get(0)
         return None if entry is None else entry.source_transaction

@@ -14,7 +14,7 @@ SHOWN = 200
 """How many identities are named; all of them are counted."""
 
 
-class Vanishing(StoredDocument):
+class ShrinkReport(StoredDocument):
     """What would have gone.
 
     Attributes:
@@ -46,13 +46,13 @@ def write_shrink_report(
         RetriableError: the storage did not answer.
     """
     texts = (each if isinstance(each, str) else each.decode(errors="replace") for each in identities[:SHOWN])
-    kept = Vanishing(count=count, held=held, limit=limit, identities=tuple(texts))
+    kept = ShrinkReport(count=count, held=held, limit=limit, identities=tuple(texts))
     storage.write(PublicationFolder(publication).vanishing(run), kept.to_json())
 
 
-def read_shrink_report(storage: Storage, publication: str, run: str) -> Vanishing | None:
+def read_shrink_report(storage: Storage, publication: str, run: str) -> ShrinkReport | None:
     """What a run would have deleted; None where the guard stopped nothing, or its file is gone."""
     try:
-        return Vanishing.model_validate_json(storage.read(PublicationFolder(publication).vanishing(run)))
+        return ShrinkReport.model_validate_json(storage.read(PublicationFolder(publication).vanishing(run)))
     except (FileNotFoundError, ValidationError):
         return None

@@ -146,18 +146,18 @@ def deadline(publication: Publication) -> DeadlineAlert | None:
         reference=DeadlineReference.DAGRUN_QUEUED_AT,
         interval=timedelta(minutes=minutes),
         # In the triggerer: a callback that an executor calls is refused the connections of Airflow's database (3.3.2).
-        callback=AsyncCallback(tell_late, told),
+        callback=AsyncCallback(alert_deadline, told),
         name=f"published within {minutes} minutes",
     )
 
 
-async def tell_late(context: Context, **told: Any) -> None:
-    """What Airflow's triggerer calls for a run that missed its deadline; `told` makes a `LateNotifier`."""
+async def alert_deadline(context: Context, **told: Any) -> None:
+    """What Airflow's triggerer calls for a run that missed its deadline; `told` makes a `DeadlineNotifier`."""
     # Storage and mail server may let themselves be waited for, and the triggerer's loop must not.
-    await sync_to_async(LateNotifier(**told).notify, thread_sensitive=False)(context)
+    await sync_to_async(DeadlineNotifier(**told).notify, thread_sensitive=False)(context)
 
 
-class LateNotifier(BaseNotifier):
+class DeadlineNotifier(BaseNotifier):
     """Alerts people that a run of a publication has not concluded in time.
 
     For Airflow's deadlines, once for each run that misses its own. Silent where the run has failed, for

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from contexture.storage.home import Storage
     from contexture.storage.incompleteness import Incompleteness
     from contexture.storage.known_topics import LostTopics
-    from contexture.storage.shrink_report import Vanishing
+    from contexture.storage.shrink_report import ShrinkReport
 
 _DEAD_LETTERS_NEXT: Final = (
     "read why with contexture dead-letters {publication} (or in the headers contexture_refused_... there), raise the "
@@ -69,7 +69,9 @@ def _tell(storage: Storage, publication: Publication, count: int, context: Conte
 _SHOWN: Final = 10
 
 
-def tell_question(storage: Storage, publication: Publication, vanishing: Vanishing, context: Context, log: Any) -> None:
+def alert_question(
+    storage: Storage, publication: Publication, vanishing: ShrinkReport, context: Context, log: Any
+) -> None:
     """Alerts the people of a publication that its run asks whether so much may be deleted; never raises."""
     try:
         asked = question_of(publication, vanishing, context, datetime.now(UTC))
@@ -79,7 +81,7 @@ def tell_question(storage: Storage, publication: Publication, vanishing: Vanishi
         log.exception("The alert about the question could not be sent")
 
 
-def question_of(publication: Publication, vanishing: Vanishing, context: Context, now: datetime) -> Failure:
+def question_of(publication: Publication, vanishing: ShrinkReport, context: Context, now: datetime) -> Failure:
     """What there is to tell of the question of a task."""
     from contexture.monitoring.alerts import AlertKind, Failure
     from contexture_airflow.steps.shrink_approval import describe_safe_state
@@ -104,7 +106,7 @@ def question_of(publication: Publication, vanishing: Vanishing, context: Context
     )
 
 
-def _next_step(vanishing: Vanishing, until: datetime) -> str:
+def _next_step(vanishing: ShrinkReport, until: datetime) -> str:
     return (
         f"see whether the source is whole, and answer until {until:%Y-%m-%d %H:%M} UTC, with a reason (Airflow shows "
         f"the question under Browse, Required Actions, too): Approve deletes all {vanishing.count} and goes on with "
@@ -112,7 +114,7 @@ def _next_step(vanishing: Vanishing, until: datetime) -> str:
     )
 
 
-def _more(vanishing: Vanishing) -> tuple[str, ...]:
+def _more(vanishing: ShrinkReport) -> tuple[str, ...]:
     more = vanishing.count - min(_SHOWN, len(vanishing.identities))
     return (f"and {more} more",) if more > 0 else ()
 

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from contexture.publications import Publication
     from contexture.storage.home import Storage
-    from contexture.storage.shrink_report import Vanishing
+    from contexture.storage.shrink_report import ShrinkReport
     from contexture_airflow.run import RunPlan
 
 
-def ask_about_shrinking(context: Context, publication: Publication, vanishing: Vanishing) -> TaskAwaitingInput:
+def ask_about_shrinking(context: Context, publication: Publication, vanishing: ShrinkReport) -> TaskAwaitingInput:
     """Puts the question where Airflow shows what people have to do; gives what the task raises to wait for the answer.
 
     It waits in state `awaiting_input`, which holds no slot. Its `go_on` is called with the answer, or with an
@@ -77,7 +77,7 @@ class StagePublicationOperator(SparkSubmitOperator):
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
         """Returns the outbox: its id, sequence, number of records, shards with records, and report."""
         from contexture.errors import ConfigurationError
-        from contexture_airflow.alerts.run_alerts import tell_question
+        from contexture_airflow.alerts.run_alerts import alert_question
         from contexture_airflow.connections.settings import open_storage
         from contexture_airflow.run import RunPlan
         from contexture_airflow.steps.shrink_approval import asked_about
@@ -91,7 +91,7 @@ class StagePublicationOperator(SparkSubmitOperator):
                 raise
             self.log.warning("%s; the task waits for an answer, and gives its slot back until then", error.message)
         waits = ask_about_shrinking(context, self.publication, vanishing)
-        tell_question(storage, self.publication, vanishing, context, self.log)
+        alert_question(storage, self.publication, vanishing, context, self.log)
         raise waits
 
     def go_on(self, context: Context, event: Any = None) -> dict[str, Any]:

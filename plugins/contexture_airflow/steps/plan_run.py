@@ -47,7 +47,7 @@ def sent_by_other_instances(
     everything takes over.
     """
     begins = publication.source.has_log and pointer.outbox is None and request.interval is None
-    return target.log_told() if begins and request.mode != "full" else None
+    return target.sent_log_position() if begins and request.mode != "full" else None
 
 
 def check_selectors(publication: SdmxPublication) -> None:

@@ -15,7 +15,7 @@ from contexture.publications import Publication
 from contexture.storage.documents import StoredDocument
 from contexture.storage.home import Storage
 from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.shrink_report import Vanishing, read_shrink_report
+from contexture.storage.shrink_report import ShrinkReport, read_shrink_report
 
 APPROVE: Final = "Approve"
 REJECT: Final = "Reject"
@@ -51,14 +51,14 @@ class ShrinkDecision(StoredDocument):
         return f"{self.who} {verdict} that they are deleted ({self.reason})"
 
 
-def asked_about(storage: Storage, publication: Publication, run: str, error: ConfigurationError) -> Vanishing | None:
+def asked_about(storage: Storage, publication: Publication, run: str, error: ConfigurationError) -> ShrinkReport | None:
     """What a person is asked about when a run has failed so; None where nobody is to be asked."""
     if publication.source.shrink_limit.beyond != "ask" or "vanishing" not in error.context:
         return None
     return read_shrink_report(storage, publication.name, run)
 
 
-def question(publication: Publication, vanishing: Vanishing) -> str:
+def question(publication: Publication, vanishing: ShrinkReport) -> str:
     """What would be deleted, in Markdown: identities stand in a block of code, where nothing of them is markup."""
     shown = vanishing.identities[:_SHOWN]
     lines = [

@@ -21,7 +21,7 @@ from contexture.operations.status.sources import Sources
 from contexture.storage.delivery import AttemptLog
 from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes
-from contexture.storage.shrink_report import Vanishing, read_shrink_report
+from contexture.storage.shrink_report import ShrinkReport, read_shrink_report
 from contexture_airflow.settings import VERIFY_DAG
 from contexture_airflow.web.airflow_api import AirflowApi, AlreadyStartedError, RefusedError
 from contexture_airflow.web.forms import (
@@ -251,7 +251,7 @@ class ConfirmationFacts:
 
     facts: tuple[tuple[str, str], ...] = ()
     held: QuarantinedByRule | None = None
-    vanishing: Vanishing | None = None
+    vanishing: ShrinkReport | None = None
 
 
 def shown_before(sources: Sources, name: str, action: str, outbox: str) -> ConfirmationFacts:
@@ -285,7 +285,7 @@ def _of_manifest(outboxes: Outboxes, outbox: str) -> tuple[tuple[str, str], ...]
     return (("Mode", manifest.mode), ("Records", records))
 
 
-def vanishing_of_latest(sources: Sources, name: str) -> Vanishing | None:
+def vanishing_of_latest(sources: Sources, name: str) -> ShrinkReport | None:
     """What the last run that has ended would have deleted, had the guard let it; backfills delete nothing."""
     runs: Sequence[RunRow] = sources.tables.ask(lambda history: history.runs(name, limit=_LOOKED_AT), ())
     ended = (each for each in runs if each.state != "running" and not each.is_backfill)

@@ -20,7 +20,7 @@ router = APIRouter(prefix=f"{API}/publications")
 
 
 @router.get("")
-def tell_overview(
+def get_overview(
     reader: Reading, page: Number = 1, standing: PublicationHealth | None = None, *, suspended: bool = False
 ) -> Any:
     """All publications."""
@@ -28,43 +28,43 @@ def tell_overview(
 
 
 @router.get("/{name}")
-def tell_publication(reader: Reading, name: str) -> Any:
+def get_publication(reader: Reading, name: str) -> Any:
     """One publication."""
     return detail.detail(reader.sources, reader.publication(name))
 
 
 @router.get("/{name}/transactions")
-def tell_transactions(reader: Reading, name: str, which: Asked, page: Number = 1) -> Any:
+def get_transactions(reader: Reading, name: str, which: Asked, page: Number = 1) -> Any:
     """Those of its transactions that are asked for."""
     return detail.transactions(reader.sources, reader.publication(name), which, page=page)
 
 
 @router.get("/{name}/runs")
-def tell_runs(reader: Reading, name: str, page: Number = 1) -> Any:
+def get_runs(reader: Reading, name: str, page: Number = 1) -> Any:
     """Its runs."""
     return reader.runs(name, page)
 
 
 @router.get("/{name}/topics")
-def tell_topics(reader: Reading, name: str, page: Number = 1) -> Any:
+def get_topics(reader: Reading, name: str, page: Number = 1) -> Any:
     """Its topics."""
     return detail.topics(reader.sources, reader.publication(name), page=page)
 
 
 @router.get("/{name}/quarantine")
-def tell_quarantine(reader: Reading, name: str, page: Number = 1) -> Any:
+def get_quarantine(reader: Reading, name: str, page: Number = 1) -> Any:
     """What its rules hold back."""
     return quarantines(reader.sources, reader.publication(name), page=page)
 
 
 @router.get("/{name}/dead-letters")
-def tell_dead_letters(reader: Reading, name: str, page: Number = 1) -> Any:
+def get_dead_letters(reader: Reading, name: str, page: Number = 1) -> Any:
     """What of it can never be sent."""
     return dead_letter_page(reader.sources, reader.publication(name), page=page)
 
 
 @router.get("/{name}/quality")
-def tell_quality(reader: Reading, name: str) -> Any:
+def get_quality(reader: Reading, name: str) -> Any:
     """Its data over time."""
     return quality_over_time(reader.sources, reader.publication(name))
 
@@ -73,13 +73,13 @@ status_router = APIRouter(prefix=f"{API}/status")
 
 
 @status_router.get("")
-def tell_statuses(reader: Reading) -> Any:
+def get_statuses(reader: Reading) -> Any:
     """All publications that the reader may see."""
     found = statuses(reader.sources, reader.sources.dags)
     return {"publications": found, "operational_tables_problem": reader.sources.tables.problem}
 
 
 @status_router.get("/{name}")
-def tell_status(reader: Reading, name: str) -> StatusReport:
+def get_status(reader: Reading, name: str) -> StatusReport:
     """One publication."""
     return statuses(reader.sources, [reader.publication(name)])[0]

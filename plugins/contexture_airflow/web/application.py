@@ -17,7 +17,7 @@ from contexture_airflow.web.forms import ForbiddenError
 from contexture_airflow.web.installation import Installation
 from contexture_airflow.web.reader import places
 from contexture_airflow.web.rendering import render
-from contexture_airflow.web.responses import Guarded
+from contexture_airflow.web.responses import SecurityHeaders
 
 _STATIC = Path(__file__).parent / "static"
 
@@ -32,7 +32,7 @@ def application(installation: Installation) -> FastAPI:
     app.include_router(pages.report_router)
     app.include_router(api.router)
     app.include_router(api.status_router)
-    app.add_middleware(Guarded)
+    app.add_middleware(SecurityHeaders)
     app.mount("/static", StaticFiles(directory=_STATIC))
     app.add_exception_handler(HTTPException, _refuse)
     app.add_exception_handler(ForbiddenError, _forbid)

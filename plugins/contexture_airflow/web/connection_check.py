@@ -80,7 +80,7 @@ class ConnectionCheckStream:
 
     def _run(self) -> None:
         try:
-            told = self._told_outcome()
+            told = self._report_outcome()
             reader, name = self._reader, self._publication.name
             reader.note(name, "Test connection", self._connection, self._reason, told, run_id=None)
         finally:
@@ -88,7 +88,7 @@ class ConnectionCheckStream:
             # Last: what was done is kept once the page has ended.
             self._told.put(None)
 
-    def _told_outcome(self) -> str:
+    def _report_outcome(self) -> str:
         try:
             outcome = self._outcome()
         except ContextureError as error:

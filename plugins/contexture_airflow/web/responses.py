@@ -33,7 +33,7 @@ _ALWAYS: Final = {
 }
 
 
-class Guarded:
+class SecurityHeaders:
     """An application whose every answer carries these headers, unless it says otherwise itself."""
 
     def __init__(self, app: Application) -> None:

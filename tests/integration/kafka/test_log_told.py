@@ -19,5 +19,5 @@ def test_a_registry_s_log_is_told_to_nobody_before_there_is_a_ledger(kafka: Embe
     owner = structures(name=f"codes-{uuid4().hex[:8]}")
     target = KafkaTarget(ClientSettings.from_extra(kafka.client_settings()), owner)
     started = time.monotonic()
-    assert target.log_told() is None
+    assert target.sent_log_position() is None
     assert time.monotonic() - started < owner.publish.broker_wait_seconds / 2

@@ -12,7 +12,7 @@ import pytest
 from contexture.errors import ConfigurationError
 from contexture.java import runtime
 from contexture.operations.actions import doctor
-from contexture.operations.actions.doctor import Examined, Point, run_checks
+from contexture.operations.actions.doctor import Point, PointResult, run_checks
 from contexture.operations.actions.doctor import installation_points as of_installation
 from contexture.operations.actions.doctor import machine_points as of_machine
 from contexture.storage.home import Storage
@@ -30,7 +30,7 @@ def home(tmp_path: Path, monkeypatch: Patch) -> Path:
     return tmp_path / "home"
 
 
-def looked(name: str, points: Iterable[Point] | None = None) -> Examined:
+def looked(name: str, points: Iterable[Point] | None = None) -> PointResult:
     every = (*of_machine(), *of_installation(try_connections=False, timeout_seconds=1)) if points is None else points
     (found,) = run_checks(point for point in every if point.name == name)
     return found

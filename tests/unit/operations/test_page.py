@@ -17,7 +17,7 @@ from contexture.operations.status.detail import StepTime, TopicLine
 from contexture.operations.status.health import DagFacts, PublicationHealth
 from contexture.operations.status.overview import overview
 from contexture.operations.status.sources import Sources, Tables
-from contexture.publications.resolved import UnderstoodKey
+from contexture.publications.resolved import ResolvedKey
 from contexture.storage.delivery import AttemptLog
 from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes
@@ -192,9 +192,9 @@ def test_without_tables_the_files_are_still_told(storage):
 
 def test_the_configuration_is_told_with_its_defaults(storage):
     keys = detail.configuration(sources(storage, vehicles=RESTING), "vehicles")
-    assert UnderstoodKey(0, "name", "vehicles", is_default=False) in keys
-    assert UnderstoodKey(0, "source", None, is_default=False) in keys
-    assert UnderstoodKey(1, "archive_days", "30", is_default=True) in keys
+    assert ResolvedKey(0, "name", "vehicles", is_default=False) in keys
+    assert ResolvedKey(0, "source", None, is_default=False) in keys
+    assert ResolvedKey(1, "archive_days", "30", is_default=True) in keys
 
 
 def test_what_looks_like_a_secret_is_covered(storage):

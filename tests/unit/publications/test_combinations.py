@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from contexture.publications import Publication
 from contexture.publications.loading import validate
-from contexture.publications.problems import FindingsError
+from contexture.publications.problems import ModelProblemsError
 
 
 def settings(**sections: dict[str, object]) -> dict[str, object]:
@@ -23,7 +23,7 @@ def publication(**sections: dict[str, object]) -> Publication:
 def refusal(**sections: dict[str, object]) -> str:
     found, findings = validate(settings(**sections))
     assert found is None
-    return str(FindingsError(findings))
+    return str(ModelProblemsError(findings))
 
 
 LINES = {"format": "cygnus-lines"}

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from builders.structure_publications import structure_settings, structures
 from contexture.publications import fingerprint
 from contexture.publications.loading import validate
-from contexture.publications.problems import FindingsError
+from contexture.publications.problems import ModelProblemsError
 from contexture.storage.orders import StageOrder
 
 SDMX_ML_2_1 = "application/vnd.sdmx.structure+xml;version=2.1"
@@ -19,7 +19,7 @@ SDMX_ML_2_1 = "application/vnd.sdmx.structure+xml;version=2.1"
 def refusal(**sections: Any) -> str:
     publication, findings = validate(structure_settings(**sections))
     assert publication is None
-    return str(FindingsError(findings))
+    return str(ModelProblemsError(findings))
 
 
 def test_a_name_a_source_and_topics_are_enough():

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 from contexture.publications import Publication
 from contexture.storage.manifests import ExpectationResult, QualityVerdict
-from contexture.storage.quarantine import RuleSample as Broken
+from contexture.storage.quarantine import RuleSample as ConsistencyViolation
 from spark_jobs.quality.report import ObservedResult, Report, page
 from spark_jobs.quality.summary import ObservedSample, RunSummary, SharedTopic, StructureSummary, TranscodedStructure
 
@@ -55,7 +55,7 @@ def rendered(*, success: bool = True, severity: str = "critical", raised: str | 
         quarantined_by_rule=REFUSED,
         collisions=3,
         collided=(SharedTopic("cars", HOSTILE, '["vehicles","/","car1","car"]', refused=True),),
-        broken={"attr-shape": (Broken(identity="/4wheels car1 car", message="speed has no value"),)},
+        broken={"attr-shape": (ConsistencyViolation(identity="/4wheels car1 car", message="speed has no value"),)},
     )
     findings = [ObservedResult(result, (HOSTILE,))]
     return page(Report(publication, HOSTILE, summary, verdict, findings, NOON, 2.34)).decode()

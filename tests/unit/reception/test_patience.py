@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from contexture.reception import server as serving
-from contexture.reception.server import PatientConnection, ReceptionServer
+from contexture.reception.server import ReceptionServer, TimeLimitedConnection
 
 
 class Application:
@@ -45,7 +45,7 @@ def address(application: Application) -> Iterator[tuple[str, int]]:
 @pytest.fixture
 def impatient(address: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> tuple[str, int]:
     """The address, where headers have to come within a moment: for clients that are to miss it."""
-    monkeypatch.setattr(PatientConnection, "HEAD_SECONDS", 0.4)
+    monkeypatch.setattr(TimeLimitedConnection, "HEAD_SECONDS", 0.4)
     return address
 
 
@@ -108,7 +108,7 @@ def test_headers_without_an_end_are_refused_while_they_are_small(address: tuple[
 def test_a_slow_body_behind_prompt_headers_is_the_applications_affair(
     application: Application, address: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(PatientConnection, "HEAD_SECONDS", 2.0)
+    monkeypatch.setattr(TimeLimitedConnection, "HEAD_SECONDS", 2.0)
     with socket.create_connection(address) as connection:
         connection.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nConnection: close\r\n\r\nab")
         assert application.begun.acquire(timeout=60)

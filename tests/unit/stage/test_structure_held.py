@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from builders.registry import codelists, urn
 from builders.structure_runs import InProcess, StructurePreparer, only, registry_publication, told
 from builders.structures import ml
-from contexture.records.changes.structure_changes import HeldStructure, StructureEvent, Telling
+from contexture.records.changes.structure_changes import HeldStructure, PublishMode, StructureEvent
 from contexture.records.changes.structure_plan import StructurePlan, StructureRun, plan_structures
 from contexture.records.topics.structure_routes import Router
 from contexture.storage.schemas import STATE
@@ -38,7 +38,7 @@ ROUTES = Router([All()])
 def planned(
     events: Sequence[StructureEvent], held: Mapping[str, HeldStructure], *, absent: bool = False
 ) -> StructurePlan:
-    return plan_structures(events, held, ROUTES, StructureRun(Telling(1), tells_absence=absent, confirmed=True))
+    return plan_structures(events, held, ROUTES, StructureRun(PublishMode(1), proves_absence=absent, confirmed=True))
 
 
 def after(held: Mapping[str, HeldStructure], plan: StructurePlan) -> dict[str, HeldStructure]:

@@ -172,9 +172,7 @@ def test_a_gap_that_was_closed_by_a_comparison_is_archived_only_at_its_end(world
     manifest = world.instances[0].past(after(1), incomplete="send")
 
     assert told(world, manifest) == sent
-    assert manifest.missing == (
-        "transaction 2 of the registry, which neither the registry's log nor an archive holds",
-    )
+    assert manifest.missing == ("transaction 2 of the registry, which neither the registry's log nor an archive holds",)
 
 
 def test_an_archived_run_that_told_nothing_of_a_transaction_leaves_nothing_missing(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from contexture.events import AttributeName, ContextIdentity, identity_hash, ide
 from contexture.publications import Publication
 from contexture.records.changes import ChangeKind
 from contexture.records.topics import TopicNamer
-from contexture.records.topics.collisions import Meanings
+from contexture.records.topics.collisions import IdentityIndex
 from contexture.storage.home import Storage
 from contexture.storage.schemas import STATE
 from contexture.storage.state import State, StateReader
@@ -33,7 +33,7 @@ def identity(event: Event) -> tuple[ContextIdentity, AttributeName | None]:
 
 
 def snapshot(owner: Publication, *events: Event, verdict: ChangeKind = ChangeKind.SEND) -> Any:
-    namer, meanings = TopicNamer(owner.topics), Meanings(owner.topics)
+    namer, meanings = TopicNamer(owner.topics), IdentityIndex(owner.topics)
     rows = []
     for number, event in enumerate(events):
         who, attribute = identity(event)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contexture.storage.home import Storage
-from contexture.storage.shrink_report import SHOWN, Vanishing, read_shrink_report, write_shrink_report
+from contexture.storage.shrink_report import SHOWN, ShrinkReport, read_shrink_report, write_shrink_report
 
 
 def test_the_first_identities_are_kept_and_all_of_them_counted(tmp_path) -> None:
@@ -19,7 +19,7 @@ def test_the_first_identities_are_kept_and_all_of_them_counted(tmp_path) -> None
 def test_bytes_that_are_no_text_do_no_harm(tmp_path) -> None:
     storage = Storage(str(tmp_path))
     write_shrink_report(storage, "vehicles", "run1", count=2, held=2, limit=0, identities=[b"\xff", "urn"])
-    kept = Vanishing(count=2, held=2, limit=0, identities=("\ufffd", "urn"))
+    kept = ShrinkReport(count=2, held=2, limit=0, identities=("\ufffd", "urn"))
     assert read_shrink_report(storage, "vehicles", "run1") == kept
 
 

@@ -9,10 +9,10 @@ from itertools import count, islice
 import httpx
 
 from contexture.errors import ContextureError
-from contexture.sources.http.tokens import TokenGrant, Tokens
+from contexture.sources.http.tokens import TokenRequest, Tokens
 from contexture.sources.http.transport import RetryBudget
 from contexture.sources.ngsi import BrokerConnection, EntityQuery, NgsiLdClient, NgsiV2Client
-from contexture.sources.ngsi.history import HistoryBroker, Stretch
+from contexture.sources.ngsi.history import HistoryInterval, NgsiLdHistoryClient
 from tools.fuzz.target import Target, request, taken_apart
 from tools.fuzz.targets.broker import ENTITY, HISTORY, LINKED_ENTITY
 
@@ -81,15 +81,15 @@ def _linked_data(data: bytes) -> object:
 
 def _temporal(data: bytes) -> object:
     query = EntityQuery(types=("car",))
-    stretch = Stretch(_START, _START + timedelta(milliseconds=4))
-    with HistoryBroker(_CONNECTION, "vehicles", patience=PATIENCE, transport=answering(data)) as broker:
+    stretch = HistoryInterval(_START, _START + timedelta(milliseconds=4))
+    with NgsiLdHistoryClient(_CONNECTION, "vehicles", patience=PATIENCE, transport=answering(data)) as broker:
         return outcome(lambda: list(islice(broker.history(query, stretch, deadline_seconds=_DEADLINE_SECONDS), _PAGES)))
 
 
 def _token(data: bytes) -> object:
     with httpx.Client(transport=answering(data)) as client:
-        keyrock = TokenGrant("keyrock", "http://idm/v1/auth/tokens", username="u", password="p")
-        plain = TokenGrant("client_credentials", "http://idm/oauth2", client_id="c", client_secret="s")
+        keyrock = TokenRequest("keyrock", "http://idm/v1/auth/tokens", username="u", password="p")
+        plain = TokenRequest("client_credentials", "http://idm/oauth2", client_id="c", client_secret="s")
         tokens = [Tokens(grant, client, PATIENCE.clock) for grant in (keyrock, plain)]
         return tuple(outcome(each.header) for each in tokens)
 

@@ -16,7 +16,7 @@ from contexture.sources.http.errors import retry_after_seconds
 from contexture.sources.sdmx import Artefact, StructureMessageError, split
 from contexture.sources.sdmx.registry.connection import product_in
 from contexture.sources.sdmx.registry.log import parse_feed, rows_in, urns_in
-from contexture.sources.sdmx.registry.transport import Fetched, is_error_message
+from contexture.sources.sdmx.registry.transport import DownloadedFile, is_error_message
 from contexture.sources.sdmx.rules import check
 from contexture.sources.sdmx.rules.catalogue import StructureRuleOptions
 from contexture.sources.sdmx.transcoding import TARGETS as CONVERSIONS
@@ -109,7 +109,7 @@ def _conversion(data: bytes) -> object:
 
 
 def _log(body: bytes) -> object:
-    fetched = Fetched(200, httpx.Headers({"content-type": "application/json"}), len(body), NOON, NOON)
+    fetched = DownloadedFile(200, httpx.Headers({"content-type": "application/json"}), len(body), NOON, NOON)
     product_in(body)
     ends: list[object] = []
     for read in (rows_in, urns_in):

@@ -137,7 +137,9 @@ DIFFERENCES: tuple[Difference, ...] = (
         "first three",
     ),
     Difference(
-        "deletions", "never published", "not published either, until detect_deletions: true sends records without a value"
+        "deletions",
+        "never published",
+        "not published either, until detect_deletions: true sends records without a value",
     ),
     Difference(
         "statistics and administration",

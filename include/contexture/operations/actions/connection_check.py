@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from contexture.errors import ConfigurationError
 from contexture.operations import environment
-from contexture.operations.actions.source_check import BrokerCheck, CheckOutcome, CheckStep, RegistryCheck, Told, untold
+from contexture.operations.actions.source_check import (
+    BrokerCheck,
+    CheckOutcome,
+    CheckStep,
+    RegistryCheck,
+    Told,
+    ignore_step,
+)
 from contexture.operations.environment import known_publications
 from contexture.publications.source import SourceKind
 from contexture.sources.http.connection import ConnectionFields
@@ -115,7 +122,7 @@ def check_connection_fields(
     topic: str | None = None,
     transactional_id_prefix: str | None = None,
     kind: SourceKind | None = None,
-    told: Told = untold,
+    told: Told = ignore_step,
 ) -> CheckOutcome:
     """Tests a connection by its fields, wherever they were kept; `told` gets each step as soon as it is done.
 
@@ -214,7 +221,7 @@ def try_kafka(
     fields: ConnectionFields,
     topic: str | None,
     timeout_seconds: float,
-    told: Told = untold,
+    told: Told = ignore_step,
     *,
     transactional_id_prefix: str | None = None,
 ) -> CheckOutcome:

@@ -62,7 +62,7 @@ class Point:
     look: Callable[[], PointFound]
 
 
-class Examined(StoredDocument):
+class PointResult(StoredDocument):
     """A point that was looked at, and the seconds it took."""
 
     name: str
@@ -72,10 +72,10 @@ class Examined(StoredDocument):
     seconds: float
 
 
-class Examination(StoredDocument):
+class InstallationReport(StoredDocument):
     """All points, in order."""
 
-    points: tuple[Examined, ...]
+    points: tuple[PointResult, ...]
 
     @property
     def is_well(self) -> bool:
@@ -83,12 +83,12 @@ class Examination(StoredDocument):
         return not any(point.verdict == "bad" for point in self.points)
 
 
-def run_checks(points: Iterable[Point]) -> Iterator[Examined]:
+def run_checks(points: Iterable[Point]) -> Iterator[PointResult]:
     """Looks at one point after the other; an error of ours is a bad one, with its next step as the remedy."""
     for point in points:
         started = time.monotonic()
         found = _looked(point)
-        yield Examined(
+        yield PointResult(
             name=point.name,
             verdict=found.verdict,
             detail=found.detail,

@@ -16,7 +16,7 @@ from contexture.errors import ConfigurationError, RejectedError
 from contexture.events import AttributeName, ContextIdentity
 from contexture.publications import NgsiPublication, fields
 from contexture.records.batches import batch_numbers, batch_starts, sub_batch_numbers
-from contexture.records.cloudevents.change_events import Occasion
+from contexture.records.cloudevents.change_events import RunReference
 from contexture.records.messages import ngsi_bodies
 from contexture.records.messages.envelopes import envelope
 from contexture.records.messages.rendering import Rendered, renderer
@@ -355,7 +355,7 @@ def _renderer(publication: NgsiPublication) -> _Render:
         if around is None:
             return made
         # The id is a digest: its length is all that shows here.
-        occasion = Occasion(modified_at=parsed.modified_at)
+        occasion = RunReference(modified_at=parsed.modified_at)
         told = around.upsert(parsed.identity, part, made.value, content_hash=b"", occasion=occasion)
         return made._replace(value=told.value)
 

@@ -85,7 +85,7 @@ Told = Callable[[CheckStep], None]
 """Who hears of each step as soon as it is done."""
 
 
-def untold(step: CheckStep) -> None:
+def ignore_step(step: CheckStep) -> None:
     """Nobody does."""
 
 
@@ -185,7 +185,7 @@ class RegistryCheck:
         fields: ConnectionFields,
         media_type: str,
         timeout_seconds: float,
-        told: Told = untold,
+        told: Told = ignore_step,
     ) -> None:
         self._told = told
         self._id = connection_id

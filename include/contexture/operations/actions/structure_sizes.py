@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from contexture.errors import ConfigurationError, ContextureError, RetriableError
 from contexture.operations.environment import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.publications import LoadedPublication, Publication, SdmxPublication, discover
-from contexture.records.cloudevents.change_events import Occasion
+from contexture.records.cloudevents.change_events import RunReference
 from contexture.records.messages.envelopes import StructureContent, StructureEnvelope
 from contexture.sources.sdmx import Artefact, Format, StructureMessageError, split
 from contexture.sources.sdmx.registry import (
@@ -36,7 +36,7 @@ Message = Callable[[], bytes]
 RecordSize = Callable[[str, str, int, Message], tuple[int, Message]]
 """From a structure's URN, media type, size and message to the size and value of its record, the key left out."""
 
-_AT_SOME_TIME = Occasion(modified_at=datetime(2026, 1, 1, 0, 0, 0, 1, tzinfo=UTC))
+_AT_SOME_TIME = RunReference(modified_at=datetime(2026, 1, 1, 0, 0, 0, 1, tzinfo=UTC))
 
 
 def bare(urn: str, media_type: str, size: int, message: Message) -> tuple[int, Message]:

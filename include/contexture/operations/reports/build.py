@@ -13,13 +13,13 @@ from pydantic import ValidationError
 
 from contexture.monitoring.history import History
 from contexture.operations.reports.model import (
+    ExpectationOutcome,
     ExpectationOverTime,
-    JudgedExpectation,
     NewType,
     QualityReport,
     ReportPeriod,
-    RuleFound,
     RuleOverTime,
+    RuleResult,
     RunReport,
     StoppedRun,
 )
@@ -118,16 +118,16 @@ def run_report(storage: Storage, run: KeptRun, run_id: str | None, types: TypesO
     )
 
 
-def _judged(verdict: QualityVerdict, samples: RuleSamples) -> Iterator[JudgedExpectation]:
+def _judged(verdict: QualityVerdict, samples: RuleSamples) -> Iterator[ExpectationOutcome]:
     for result in verdict.results:
-        yield JudgedExpectation(**result.model_dump(), examples=samples.expectations.get(result.name, ()))
+        yield ExpectationOutcome(**result.model_dump(), examples=samples.expectations.get(result.name, ()))
 
 
-def _rules(manifest: Manifest, samples: RuleSamples) -> Iterator[RuleFound]:
+def _rules(manifest: Manifest, samples: RuleSamples) -> Iterator[RuleResult]:
     for severity, counts in (("error", manifest.quarantined), ("warning", manifest.warnings)):
         for rule, count in sorted(counts.items(), key=lambda each: (-each[1], each[0])):
             found = {"rule": rule, "severity": severity, "count": count, "samples": samples.rules.get(rule, ())}
-            yield RuleFound.model_validate(found)
+            yield RuleResult.model_validate(found)
 
 
 def _samples(storage: Storage, manifest: Manifest) -> RuleSamples:
@@ -186,7 +186,7 @@ def rules(runs: Sequence[RunReport]) -> tuple[RuleOverTime, ...]:
 
 def expectations(runs: Sequence[RunReport]) -> tuple[ExpectationOverTime, ...]:
     """Each expectation that was judged: those that failed most often first, else as the last run has them."""
-    judged: dict[str, list[tuple[RunReport, JudgedExpectation]]] = {}
+    judged: dict[str, list[tuple[RunReport, ExpectationOutcome]]] = {}
     for run in reversed(runs):
         for each in run.expectations:
             judged.setdefault(each.name, []).append((run, each))
@@ -194,7 +194,7 @@ def expectations(runs: Sequence[RunReport]) -> tuple[ExpectationOverTime, ...]:
     return tuple(sorted(found, key=lambda each: -each.failed))
 
 
-def _expectation(name: str, judged: Sequence[tuple[RunReport, JudgedExpectation]]) -> ExpectationOverTime:
+def _expectation(name: str, judged: Sequence[tuple[RunReport, ExpectationOutcome]]) -> ExpectationOverTime:
     """`judged`: the latest first."""
     latest = judged[0][1]
     failed = [run.prepared_at for run, each in judged if not each.success]

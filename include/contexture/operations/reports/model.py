@@ -15,13 +15,13 @@ FORMAT_VERSION: Final = 1
 """Of the JSON form: it grows when a member is renamed, removed or means something else; not when one is added."""
 
 
-class JudgedExpectation(ExpectationResult):
+class ExpectationOutcome(ExpectationResult):
     """An expectation with what was observed; `examples`: a few of the rows that broke it."""
 
     examples: tuple[str, ...] = ()
 
 
-class RuleFound(StoredDocument):
+class RuleResult(StoredDocument):
     """How often a rule was broken in a run: `error` refused, `warning` was let pass."""
 
     rule: str
@@ -77,11 +77,11 @@ class RunReport(StoredDocument):
     attributes: int | None
     new_types: tuple[NewType, ...]
     approved: bool | None
-    expectations: tuple[JudgedExpectation, ...]
-    rules: tuple[RuleFound, ...]
+    expectations: tuple[ExpectationOutcome, ...]
+    rules: tuple[RuleResult, ...]
 
     @property
-    def failures(self) -> tuple[JudgedExpectation, ...]:
+    def failures(self) -> tuple[ExpectationOutcome, ...]:
         """The expectations that do not hold, the critical ones first."""
         failed = (each for each in self.expectations if not each.success)
         return tuple(sorted(failed, key=lambda each: ("critical", "warning", "info").index(each.severity)))

@@ -12,12 +12,12 @@ from contexture.operations.status.dead_letters import of_outbox
 from contexture.operations.status.overview import PublicationLine, duration_seconds, line, sums_of
 from contexture.operations.status.sources import Paging, Sources, collect_facts, manifest
 from contexture.publications.problems import without_secrets
-from contexture.publications.resolved import UnderstoodKey, resolve_keys
+from contexture.publications.resolved import ResolvedKey, resolve_keys
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes, Status
 from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.shrink_report import Vanishing, read_shrink_report
+from contexture.storage.shrink_report import ShrinkReport, read_shrink_report
 from contexture.storage.tables import read_table
 
 _INTERVENTIONS = 20
@@ -71,11 +71,11 @@ class Detail:
     """
 
     line: PublicationLine
-    configuration: tuple[UnderstoodKey, ...]
+    configuration: tuple[ResolvedKey, ...]
     statuses: Mapping[TransactionStatus, int]
     qualities: tuple[QualitySummary, ...]
     interventions: tuple[InterventionRow, ...]
-    vanishing: Vanishing | None
+    vanishing: ShrinkReport | None
     connections: tuple[str, ...]
     tables_problem: str | None
 
@@ -178,7 +178,7 @@ def connections(sources: Sources, name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*source, publication.publish.connection)))
 
 
-def configuration(sources: Sources, name: str) -> tuple[UnderstoodKey, ...]:
+def configuration(sources: Sources, name: str) -> tuple[ResolvedKey, ...]:
     """The keys of a publication with their defaults; what looks like a secret is covered."""
     publication = sources.publications.get(name)
     return tuple(_covered(key) for key in resolve_keys(publication)) if publication else ()
@@ -232,9 +232,9 @@ def _topics(storage: Storage, outbox: str, path: str, page: int) -> TopicTable:
     return TopicTable(outbox, tuple(TopicLine(row["topic"], row["records"]) for row in rows), paging)
 
 
-def _covered(key: UnderstoodKey) -> UnderstoodKey:
+def _covered(key: ResolvedKey) -> ResolvedKey:
     value = None if key.value is None else without_secrets(key.value)
-    return UnderstoodKey(key.depth, key.key, value, key.is_default)
+    return ResolvedKey(key.depth, key.key, value, key.is_default)
 
 
 def _statuses(sources: Sources, name: str, which: TransactionFilter = ALL_TRANSACTIONS) -> dict[TransactionStatus, int]:

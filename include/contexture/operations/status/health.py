@@ -13,7 +13,7 @@ from contexture.publications import Publication
 from contexture.storage.delivery import SendAttempts, most_urgent
 from contexture.storage.home import Storage
 from contexture.storage.publication_store import PublicationFolder, run_name
-from contexture.storage.shrink_report import Vanishing, read_shrink_report
+from contexture.storage.shrink_report import ShrinkReport, read_shrink_report
 from contexture.storage.state import StatePointer
 
 _NO_END = "the latest run is over in Airflow, but said neither that it concluded nor why not: see its tasks"
@@ -140,7 +140,7 @@ class AnsweredQuestion:
     """
 
     question: OpenQuestion
-    vanishing: Vanishing | None
+    vanishing: ShrinkReport | None
 
     @property
     def told(self) -> str:

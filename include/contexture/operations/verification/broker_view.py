@@ -32,7 +32,7 @@ from contexture.operations.verification.source_view import (
 )
 from contexture.publications import NgsiPublication
 from contexture.publications.delivery import KEY_IDENTITY
-from contexture.records.cloudevents.change_events import Occasion
+from contexture.records.cloudevents.change_events import RunReference
 from contexture.records.messages.envelopes import Envelope, envelope
 from contexture.records.messages.rendering import renderer
 from contexture.sources.http.transport import RetryBudget
@@ -240,7 +240,7 @@ class BrokerView:
                     attribute,
                     value,
                     content_hash=event,
-                    occasion=Occasion(modified_at=_time(modified)),
+                    occasion=RunReference(modified_at=_time(modified)),
                     key=name,
                 )
                 size = len(wrapped.value) + len(made.key or b"") + self._envelope.size(wrapped.headers)
@@ -277,7 +277,7 @@ class BrokerView:
             AttributeName(part[0], *part[1:]) if part else None,
             data,
             content_hash=expected.event,
-            occasion=Occasion(modified_at=told_at),
+            occasion=RunReference(modified_at=told_at),
             key=expected.name,
         )
         wanted = {name: value.encode() for name, value in around.constant}

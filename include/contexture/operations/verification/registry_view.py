@@ -21,7 +21,7 @@ from contexture.operations.verification.source_view import (
     SourceHealth,
 )
 from contexture.publications import SdmxPublication
-from contexture.records.cloudevents.change_events import Occasion
+from contexture.records.cloudevents.change_events import RunReference
 from contexture.records.messages.envelopes import StructureContent, structure_envelope
 from contexture.records.topics.structure_routes import router
 from contexture.sources.sdmx import Artefact, Format, Selector, StructureMessageError, Urn, split
@@ -132,7 +132,7 @@ class RegistryView:
             return "headers" if foreign_headers(record) else None
         headers = dict(record.headers)
         transaction = (headers.get(_REGISTRY_TRANSACTION) or b"").decode(errors="replace")
-        occasion = Occasion(
+        occasion = RunReference(
             registry_transaction=int(transaction) if transaction.isdecimal() else None,
             modified_at=parse_time((headers.get("ce_time") or b"").decode(errors="replace")),
         )

@@ -198,7 +198,7 @@ OPERATIONS_CHECKS: tuple[Check, ...] = (of_operations, _secret_configuration, _t
 
 
 @dataclass(frozen=True, slots=True)
-class Unsupported:
+class UnsupportedOption:
     """A key with values whose behaviour is still missing.
 
     Attributes:
@@ -219,7 +219,7 @@ class Unsupported:
 
 
 UNSUPPORTED = (
-    Unsupported(
+    UnsupportedOption(
         "source", "registrations", (True,), "leave it out: no document says by which key a registry sends them"
     ),
 )
@@ -234,7 +234,7 @@ def not_yet_supported(publication: Publication) -> Iterator[ModelProblem]:
                 yield ModelProblem(location, f"not yet supported: {what}", row.today)
 
 
-def _values(publication: Publication, row: Unsupported) -> Iterator[tuple[Location, object]]:
+def _values(publication: Publication, row: UnsupportedOption) -> Iterator[tuple[Location, object]]:
     value = getattr(getattr(publication, row.section), row.key, None)
     if not row.member:
         yield (row.section, row.key), value

@@ -115,14 +115,14 @@ class Comparison:
 
 
 def compare(
-    snapshot: Any, state: Any, *, tells_absence: bool, last_wins: bool = False, as_of: datetime | None = None
+    snapshot: Any, state: Any, *, proves_absence: bool, last_wins: bool = False, as_of: datetime | None = None
 ) -> Comparison:
     """Compares one snapshot with state.
 
     Args:
         snapshot: the evaluated snapshot, one row per event or sighting.
         state: the state's rows.
-        tells_absence: the snapshot is complete, so that what it lacks is gone. An empty snapshot never tells absence.
+        proves_absence: the snapshot is complete, so that what it lacks is gone. An empty snapshot never tells absence.
         last_wins: of events that contradict each other the last is believed, instead of none.
         as_of: the source's clock when it was read; an entity that was to end by then and is gone needs no second
             absence.
@@ -130,11 +130,11 @@ def compare(
     superseded, conflicting, contradictions = _repeats(snapshot, last_wins=last_wins)
     told = _settled(snapshot, superseded, conflicting)
     # Most of what is held is told as it is, so that everything else is asked of few rows: hashing costs most here.
-    untold = pc.invert(_in(state, told.column("identity_hash")))
-    unmet = pc.and_not(untold, _in(state, told.column("entity_hash"), "entity_hash", among=untold))
-    gone = unmet if tells_absence and snapshot.num_rows else _nowhere(state)
+    ignore_step = pc.invert(_in(state, told.column("identity_hash")))
+    unmet = pc.and_not(ignore_step, _in(state, told.column("entity_hash"), "entity_hash", among=ignore_step))
+    gone = unmet if proves_absence and snapshot.num_rows else _nowhere(state)
     marked, withheld = state.column("missing_since").is_valid(), state.column("withheld")
-    removed, refused = _removed(_read_whole(told), state, untold), _refused(told, state)
+    removed, refused = _removed(_read_whole(told), state, ignore_step), _refused(told, state)
     accepted = _in(state, _accepted(told), among=withheld)
     ended = pc.and_(gone, find_expired(state, as_of))
     moved, ends = find_rescheduled(_read_whole(told), state)
@@ -172,9 +172,9 @@ def _settled(snapshot: Any, superseded: Any, conflicting: Any) -> Any:
     )
 
 
-def _removed(told: Any, state: Any, untold: Any) -> Any:
+def _removed(told: Any, state: Any, ignore_step: Any) -> Any:
     """Held rows whose entity was read whole, nothing of it refused, without them."""
-    read = _in(state, _accepted(told, "entity_hash"), "entity_hash", among=untold)
+    read = _in(state, _accepted(told, "entity_hash"), "entity_hash", among=ignore_step)
     refused = _of_verdict(told, ChangeKind.QUARANTINED, "entity_hash")
     return pc.and_not(read, _in(state, refused, "entity_hash", among=read))
 

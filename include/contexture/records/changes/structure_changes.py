@@ -134,7 +134,7 @@ class LogPosition:
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class PublishMode:
     """How transactions are told.
 
     Attributes:
@@ -157,7 +157,7 @@ class Routes(Protocol):
         """Where these structures go, `held` being everything that the registry holds."""
 
 
-class Destinations:
+class RouteChanges:
     """Where the structures that a registry holds go, as that changes.
 
     Args:

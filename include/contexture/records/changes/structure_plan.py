@@ -10,15 +10,15 @@ from contexture.errors import ConfigurationError, DefectError
 from contexture.records.changes.comparison import ChangeKind, ShrinkGuard
 from contexture.records.changes.structure_changes import (
     NO_CONTENT,
-    Destinations,
     HeldStructure,
     LogPosition,
     PlannedRecord,
     PlannedTransaction,
+    PublishMode,
     RefusedStructure,
+    RouteChanges,
     Routes,
     StructureEvent,
-    Telling,
 )
 from contexture.records.topics.collisions import metric_name
 from contexture.records.topics.structure_routes import Routing
@@ -48,7 +48,7 @@ class Replay:
         cycles: structures that refer to each other, in an order that is right for all but one of them.
     """
 
-    def __init__(self, held: Mapping[str, HeldStructure], destinations: Destinations, telling: Telling) -> None:
+    def __init__(self, held: Mapping[str, HeldStructure], destinations: RouteChanges, telling: PublishMode) -> None:
         self.target = dict(held)
         self.verdicts: dict[int, ChangeKind] = {}
         self.topics: dict[int, tuple[str, ...]] = {}
@@ -220,17 +220,17 @@ class StructureRun:
         newest: the newest transaction of the registry that the landing includes; None without a log. Events that have
             no number of their own belong to it.
         refuses_contradictions: a structure that stands twice, with other content, is refused; else the last one holds.
-        tells_absence: the landing is a whole snapshot: what isn't in it is gone.
+        proves_absence: the landing is a whole snapshot: what isn't in it is gone.
         guard: how many structures may be gone at once.
         stops_shrinking: more stop the run; else they are only counted.
         stops_emptying: a snapshot without structures stops the run, if the target holds any.
         confirmed: a person has confirmed that so many are gone.
     """
 
-    telling: Telling
+    telling: PublishMode
     newest: int | None = None
     refuses_contradictions: bool = False
-    tells_absence: bool = False
+    proves_absence: bool = False
     guard: ShrinkGuard = _USUAL_GUARD
     stops_shrinking: bool = True
     stops_emptying: bool = True
@@ -290,12 +290,12 @@ def plan_structures(
     shown = {event.urn for event in judged if event.urn is not None and event.operation != "delete"}
     # What the registry says itself is gone ends where it says so, and is no sign of a broken read.
     told = {event.urn for event in judged}
-    absent = tuple(urn for urn in held if urn not in told) if run.tells_absence else ()
+    absent = tuple(urn for urn in held if urn not in told) if run.proves_absence else ()
     dropped = _guarded(len(absent), len(held), run, is_empty=not shown) if run.telling.deletes else 0
     if absent:
         first = steps[0] if steps else LogPosition(run.newest, ())
         steps = [replace(first, absent=absent), *steps[1:]]
-    replay = Replay(held, Destinations(routes, held), run.telling)
+    replay = Replay(held, RouteChanges(routes, held), run.telling)
     transactions = tuple(transaction for step in steps for transaction in replay.tell(step))
     _check_topics(held, replay.target, transactions)
     return StructurePlan(

@@ -42,7 +42,7 @@ STRUCTURE_SCHEMAS: Mapping[str, str] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Occasion:
+class RunReference:
     """What tells a change from another one that leaves the same content behind.
 
     Attributes:
@@ -65,7 +65,7 @@ class Occasion:
         return f"o{self.otherwise}"
 
 
-def event_id(operation: Operation, identity: bytes, content_hash: bytes, occasion: Occasion) -> str:
+def event_id(operation: Operation, identity: bytes, content_hash: bytes, occasion: RunReference) -> str:
     """The id of a change: the same whenever the change is sent, and another when content comes back later.
 
     Args:
@@ -94,7 +94,7 @@ def context_values(
     *,
     connection: str,
     content_hash: bytes,
-    occasion: Occasion,
+    occasion: RunReference,
     key: bytes | None = None,
 ) -> tuple[str | None, ...]:
     """The values of `CONTEXT_ATTRIBUTES` for the change of an entity, or of one attribute of it.
@@ -129,7 +129,7 @@ def structure_attributes(
     *,
     connection: str,
     content_hash: bytes,
-    occasion: Occasion,
+    occasion: RunReference,
     media_type: str | None = None,
 ) -> dict[str, str]:
     """All attributes of the change of a structure.

@@ -21,7 +21,7 @@ from contexture.events import AttributeName, ContextIdentity, Operation, Structu
 from contexture.publications import Publication
 from contexture.records.cloudevents.change_events import (
     CONTEXT_ATTRIBUTES,
-    Occasion,
+    RunReference,
     context_values,
     structure_attributes,
 )
@@ -49,7 +49,7 @@ _LARGEST_LENGTHS = 10
 """Bytes that the lengths of a header's name and value take at most."""
 
 
-class Enveloped(NamedTuple):
+class EncodedEnvelope(NamedTuple):
     """The value of a record, and the values of its headers in the order of `Envelope.columns`."""
 
     value: bytes
@@ -96,9 +96,9 @@ class Envelope:
         value: bytes,
         *,
         content_hash: bytes,
-        occasion: Occasion,
+        occasion: RunReference,
         key: bytes | None = None,
-    ) -> Enveloped:
+    ) -> EncodedEnvelope:
         """The value of an event, and its headers; parameters as of `context_values`.
 
         Args:
@@ -110,10 +110,10 @@ class Envelope:
         values = self._values("upsert", identity, attribute, content_hash, occasion, key)
         if self._structured:
             event = self._upsert.json_event(values, orjson.Fragment(value))
-            return Enveloped(event, (*self._nothing, self._content_type))
-        return Enveloped(value, (*self._upsert.header_values(values), self._content_type))
+            return EncodedEnvelope(event, (*self._nothing, self._content_type))
+        return EncodedEnvelope(value, (*self._upsert.header_values(values), self._content_type))
 
-    def deletion(self, key: bytes, *, content_hash: bytes, occasion: Occasion) -> HeaderValues:
+    def deletion(self, key: bytes, *, content_hash: bytes, occasion: RunReference) -> HeaderValues:
         """The headers of a tombstone.
 
         Args:
@@ -148,7 +148,7 @@ class Envelope:
         identity: ContextIdentity,
         attribute: AttributeName | None,
         content_hash: bytes,
-        occasion: Occasion,
+        occasion: RunReference,
         key: bytes | None,
     ) -> tuple[str | None, ...]:
         return context_values(
@@ -196,7 +196,7 @@ class StructureContent(NamedTuple):
     urn: str
     media_type: str | None
     content_hash: bytes
-    occasion: Occasion
+    occasion: RunReference
 
 
 class StructureEnvelope:
@@ -252,7 +252,7 @@ class StructureEnvelope:
             CloudEventError: its URN or media type has what no attribute may have.
         """
         self._template(media_type).header_values(
-            self._values("upsert", StructureContent(urn, media_type, b"", Occasion()))
+            self._values("upsert", StructureContent(urn, media_type, b"", RunReference()))
         )
 
     def deletion(self, content: StructureContent) -> HeaderValues:

@@ -16,7 +16,7 @@ Integers = npt.NDArray[np.int64]
 _CACHED_PARTS = 8192
 
 
-class Meanings:
+class IdentityIndex:
     """What a publication's topic names stand for, as numbers: events of one number are meant to share a topic.
 
     Args:

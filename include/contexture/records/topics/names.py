@@ -53,7 +53,7 @@ class NameFiles(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Rewriting:
+class NameRewriting:
     """Changes names; without rules and mappings there is none."""
 
     grouping: GroupingRules | None
@@ -80,7 +80,7 @@ class Rewriting:
         return identity
 
 
-def rewriting(topics: NameFiles) -> Rewriting | None:
+def rewriting(topics: NameFiles) -> NameRewriting | None:
     """What changes names by a publication's `topics`; None when nothing does.
 
     Raises:
@@ -92,7 +92,7 @@ def rewriting(topics: NameFiles) -> Rewriting | None:
         grouping = GroupingRules.from_json(topics.grouping_rules_content, compat=compat)
     if topics.enable_name_mappings and topics.name_mappings_content is not None:
         mappings = NameMappings.from_json(topics.name_mappings_content, compat=compat)
-    return Rewriting(grouping, mappings, compat) if grouping or mappings else None
+    return NameRewriting(grouping, mappings, compat) if grouping or mappings else None
 
 
 _CACHED_PARTS = 8192

@@ -27,7 +27,7 @@ import httpx
 import msgspec
 
 from contexture.errors import ConfigurationError
-from contexture.sources.http.tokens import TokenGrant
+from contexture.sources.http.tokens import TokenRequest
 
 _UNSENDABLE = re.compile(r"[\r\n\0]")
 
@@ -39,7 +39,7 @@ class ConnectionDocument(msgspec.Struct, forbid_unknown_fields=True):
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     timeout_seconds: float = 60.0
     verify: bool | str = True
-    grant: TokenGrant | None = None
+    grant: TokenRequest | None = None
     certificate: str = ""
     certificate_key: str = ""
     certificate_password: str = ""
@@ -71,7 +71,7 @@ class HttpConnection:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_seconds: float = 60.0
     verify: bool | str = True
-    grant: TokenGrant | None = None
+    grant: TokenRequest | None = None
     certificate: str = ""
     certificate_key: str = ""
     certificate_password: str = field(default="", repr=False)
@@ -269,16 +269,16 @@ def _headers(connection_id: str, fields: ConnectionFields) -> dict[str, str]:
     return headers
 
 
-def _grant(connection_id: str, fields: ConnectionFields) -> TokenGrant | None:
+def _grant(connection_id: str, fields: ConnectionFields) -> TokenRequest | None:
     kind = fields.text("authentication")
     if kind in {"", "basic"}:
         return None
     if kind == "keyrock":
         header, name, secret = fields.text("token_header", "X-Auth-Token"), fields.login, fields.password
-        return TokenGrant("keyrock", fields.text("token_url"), username=name, password=secret, header=header)
+        return TokenRequest("keyrock", fields.text("token_url"), username=name, password=secret, header=header)
     if kind != "oauth2":
         raise _mistake(connection_id, "asks for an unknown authentication", f"use one of {', '.join(_KINDS)}")
-    return TokenGrant(
+    return TokenRequest(
         "password" if fields.text("username") else "client_credentials",
         fields.text("token_url"),
         client_id=fields.text("client_id", fields.login),

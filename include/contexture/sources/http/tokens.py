@@ -23,7 +23,7 @@ _NEXT_STEP = "correct the authentication in the extra of the source's connection
 
 
 @dataclass(frozen=True, slots=True)
-class TokenGrant:
+class TokenRequest:
     """Tokens that a token service gives for a while.
 
     Attributes:
@@ -109,7 +109,7 @@ class Tokens:
         clock: seconds, monotonic.
     """
 
-    def __init__(self, grant: TokenGrant, client: httpx.Client, clock: Callable[[], float]) -> None:
+    def __init__(self, grant: TokenRequest, client: httpx.Client, clock: Callable[[], float]) -> None:
         self._grant = grant
         self._client = client
         self._clock = clock

@@ -14,7 +14,7 @@ from contexture.sources.http.errors import TokenRefusedError
 from contexture.sources.http.transport import HttpTransport, RetryBudget
 from contexture.sources.ngsi.broker import FLAVOURS, Broker, Flavour
 from contexture.sources.ngsi.entity import EntityForm
-from contexture.sources.ngsi.history import HistoryBroker
+from contexture.sources.ngsi.history import NgsiLdHistoryClient
 from contexture.sources.ngsi.ngsi_ld import NgsiLdClient
 from contexture.sources.ngsi.ngsiv2 import NgsiV2Client
 
@@ -124,7 +124,7 @@ def open_broker(
 
 def open_history(
     connection: BrokerConnection, service: str, dialect: Dialect, *, patience: RetryBudget | None = None
-) -> HistoryBroker:
+) -> NgsiLdHistoryClient:
     """A client of the history of one tenant of an NGSI-LD broker; arguments and errors as `open_broker`."""
     flavour = dialect.flavour or detect(connection, patience=patience)
-    return HistoryBroker(connection, service, context=dialect.context, flavour=flavour, patience=patience)
+    return NgsiLdHistoryClient(connection, service, context=dialect.context, flavour=flavour, patience=patience)

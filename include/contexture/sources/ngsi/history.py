@@ -35,7 +35,7 @@ from contexture.sources.ngsi.attributes import instances, is_plain, is_removed
 from contexture.sources.ngsi.broker import WALK_DEADLINE_SECONDS, EntityPage, Flavour, excludes_federated
 from contexture.sources.ngsi.entity import EntityError, broker_time, system_time
 from contexture.sources.ngsi.entity_head import sight_linked_data
-from contexture.sources.ngsi.ngsi_ld import NgsiLdClient, TypeQuestion, combine_type_queries
+from contexture.sources.ngsi.ngsi_ld import NgsiLdClient, TypeQuery, combine_type_queries
 from contexture.sources.ngsi.paging import broker_text
 from contexture.sources.ngsi.query import EntityQuery
 
@@ -49,7 +49,7 @@ _TIMES = {"timeproperty": "modifiedAt", "options": "sysAttrs"}
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class HistoryInterval:
     """Part of a history, UTC; its end is not in it. Both are whole milliseconds."""
 
     start: datetime
@@ -63,14 +63,14 @@ class Stretch:
         asked = {"timerel": "between", "timeAt": broker_text(self.start - MILLISECOND)}
         return {**asked, "endTimeAt": broker_text(self.end), **_TIMES}
 
-    def halves(self, told: datetime | None) -> tuple[Stretch, Stretch] | None:
+    def halves(self, told: datetime | None) -> tuple[HistoryInterval, HistoryInterval] | None:
         """Two stretches, cut at the time that was told if that is inside, else in the middle; None if it can't be."""
         cut = whole_millisecond(told) if told is not None else self.start
         if not self.start < cut < self.end:
             cut = whole_millisecond(self.start + (self.end - self.start) / 2)
         if cut == self.start:
             return None
-        return Stretch(self.start, cut), Stretch(cut, self.end)
+        return HistoryInterval(self.start, cut), HistoryInterval(cut, self.end)
 
 
 def whole_millisecond(time: datetime) -> datetime:
@@ -78,7 +78,7 @@ def whole_millisecond(time: datetime) -> datetime:
     return time.replace(microsecond=time.microsecond // 1000 * 1000)
 
 
-def history_parameters(question: TypeQuestion, stretch: Stretch) -> dict[str, str]:
+def history_parameters(question: TypeQuery, stretch: HistoryInterval) -> dict[str, str]:
     """Asks how the selected entities changed in a stretch; paging is added by who pages."""
     return question.selection() | stretch.parameters()
 
@@ -127,7 +127,7 @@ class Evolution:
     head: Mapping[str, object]
     instances: tuple[Instance, ...]
 
-    def within(self, stretch: Stretch) -> Evolution:
+    def within(self, stretch: HistoryInterval) -> Evolution:
         """Only what happened in a stretch."""
         return Evolution(self.id, self.head, tuple(one for one in self.instances if one.at in stretch))
 
@@ -325,13 +325,13 @@ class _TooMuchError(Exception):
         self.reached = reached
 
 
-class HistoryBroker(NgsiLdClient):
+class NgsiLdHistoryClient(NgsiLdClient):
     """One tenant of an NGSI-LD broker that keeps a history; arguments as `NgsiLdClient`."""
 
     def history(
         self,
         query: EntityQuery,
-        interval: Stretch,
+        interval: HistoryInterval,
         *,
         whole: bool = True,
         deadline_seconds: float = WALK_DEADLINE_SECONDS,
@@ -354,7 +354,7 @@ class HistoryBroker(NgsiLdClient):
         """
         deadline = self._patience.clock() + deadline_seconds
         names = query.types or self._types_twice(query.type_pattern, deadline)
-        questions = tuple(TypeQuestion(query, types) for types in combine_type_queries(names))
+        questions = tuple(TypeQuery(query, types) for types in combine_type_queries(names))
         waiting = [interval]
         while waiting:
             stretch = waiting.pop()
@@ -377,7 +377,7 @@ class HistoryBroker(NgsiLdClient):
         return names
 
     def _told(
-        self, questions: tuple[TypeQuestion, ...], stretch: Stretch, whole: bool, deadline: float
+        self, questions: tuple[TypeQuery, ...], stretch: HistoryInterval, whole: bool, deadline: float
     ) -> EntityPage | None:
         changes: dict[str, list[tuple[datetime, bytes]]] = {}
         last: Answer | None = None
@@ -434,12 +434,12 @@ class HistoryBroker(NgsiLdClient):
                 "same address), or backfill an interval that is archived",
             ) from error
 
-    def _bound(self, found: dict[str, Evolution], stretch: Stretch) -> None:
+    def _bound(self, found: dict[str, Evolution], stretch: HistoryInterval) -> None:
         too_many = sum(len(one.instances) for one in found.values()) > INSTANCES_AT_ONCE
         if too_many and stretch.halves(None) is not None:
             raise _TooMuchError(None)
 
-    def _halves(self, stretch: Stretch, error: Exception) -> tuple[Stretch, Stretch]:
+    def _halves(self, stretch: HistoryInterval, error: Exception) -> tuple[HistoryInterval, HistoryInterval]:
         halves = stretch.halves(error.reached if isinstance(error, _TooMuchError) else None)
         if halves is not None:
             return halves

@@ -227,7 +227,7 @@ _TYPES_CHARACTERS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class TypeQuestion:
+class TypeQuery:
     """What is asked about the entities of some types.
 
     Attributes:
@@ -409,7 +409,7 @@ class NgsiLdClient(Broker):
     def describe(self, query: EntityQuery) -> str:
         """The walk in one line, with the flavour that was found, for the manifest; holds no secret."""
         since = query.since if query.field == "dateModified" else None
-        asked = TypeQuestion(query, ",".join(query.types) or query.type_pattern or "every", since).selection()
+        asked = TypeQuery(query, ",".join(query.types) or query.type_pattern or "every", since).selection()
         return " ".join((self.flavour, ENTITIES, *(f"{name}={value}" for name, value in asked.items())))
 
     def types(self, deadline: float | None = None) -> tuple[str, ...]:
@@ -420,10 +420,10 @@ class NgsiLdClient(Broker):
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise self._no_broker("a list of types", error) from None
 
-    def _questions(self, query: EntityQuery, deadline: float | None) -> Iterator[TypeQuestion]:
+    def _questions(self, query: EntityQuery, deadline: float | None) -> Iterator[TypeQuery]:
         since = query.since if query.field == "dateModified" else None
         for names in combine_type_queries(query.types or self._types_like(query.type_pattern, deadline)):
-            whole = TypeQuestion(query, names)
+            whole = TypeQuery(query, names)
             yield replace(whole, since=since) if since and self._finds_changes(whole, deadline) else whole
 
     def _types_like(self, pattern: str | None, deadline: float | None) -> Iterator[str]:
@@ -431,7 +431,7 @@ class NgsiLdClient(Broker):
         names = self.types(deadline)
         return (name for name in names if pattern is None or re.search(pattern, name))
 
-    def _finds_changes(self, whole: TypeQuestion, deadline: float | None) -> bool:
+    def _finds_changes(self, whole: TypeQuery, deadline: float | None) -> bool:
         """Whether the broker finds entities by the time of their change; some answer [] to that, or refuse it."""
         try:
             found = self._counted(replace(whole, since=LONG_AGO), deadline)
@@ -441,11 +441,11 @@ class NgsiLdClient(Broker):
             return False
         return found > 0 or self._counted(whole, deadline) == 0
 
-    def _counted(self, question: TypeQuestion, deadline: float | None) -> int:
+    def _counted(self, question: TypeQuery, deadline: float | None) -> int:
         parameters = {**question.count(), **excludes_federated(self.flavour)}
         return self._total_of(self._transport.get(ENTITIES, self._headers, parameters, deadline))
 
-    def _walk_types(self, question: TypeQuestion, deadline: float) -> Iterator[EntityPage]:
+    def _walk_types(self, question: TypeQuery, deadline: float) -> Iterator[EntityPage]:
         walk = OffsetWalk(min(question.query.page_size, largest_page(self.flavour)))
         while not walk.over:
             answer = self._answer(question, walk, deadline)
@@ -466,7 +466,7 @@ class NgsiLdClient(Broker):
                 next_step="let the run be retried, or read when less is written",
             )
 
-    def _answer(self, question: TypeQuestion, walk: OffsetWalk, deadline: float) -> Answer:
+    def _answer(self, question: TypeQuery, walk: OffsetWalk, deadline: float) -> Answer:
         """The page at the walk's place: smaller if it is too much at once, of the broker's own size if it refuses."""
         named = {"ngsild-entitymap": walk.entity_map} if walk.entity_map else {}
         offers = self.flavour in {"scorpio", "unknown"} and not walk.offset

@@ -48,7 +48,7 @@ _SMALLEST_PAGE = 2  # so that pages can overlap by a row and still get on
 _Key = tuple[str | None, str | None, str | None, str | None]
 
 
-class PageOfRows(Protocol):
+class CursorPage(Protocol):
     """What the cursor looks at of one answer."""
 
     @property
@@ -96,7 +96,7 @@ class KeysetCursor:
         """The same place with pages half as large; the smallest page has two rows."""
         return replace(self, limit=max(_SMALLEST_PAGE, self.limit // 2))
 
-    def advance(self, page: PageOfRows) -> PageRequest:
+    def advance(self, page: CursorPage) -> PageRequest:
         """Takes in the page that was asked for here.
 
         Raises:

@@ -17,7 +17,7 @@ from contexture.sources.sdmx.versions import VersionPattern, version_key
 _ANY = "*"
 
 
-class Holdings:
+class VersionIndex:
     """Some structures, by their URNs.
 
     Args:
@@ -129,7 +129,7 @@ def reference_order(references: Mapping[str, Iterable[str]]) -> ReferenceOrder:
             version such as `1.0+.0` or `~` stands for the latest that fits, `*` for all, and one that can't be read for
             all versions too. What isn't among the structures doesn't matter.
     """
-    held = Holdings(sorted(references, key=_key))
+    held = VersionIndex(sorted(references, key=_key))
     groups = tuple(_Grouping({urn: held.meant_by(references[urn]) for urn in held.urns}).groups())
     return ReferenceOrder(
         tuple(urn for group in groups for urn in group), tuple(group for group in groups if len(group) > 1)

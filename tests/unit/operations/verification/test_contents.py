@@ -11,7 +11,7 @@ from builders.registry import SEX_AND_FLOW
 from builders.structure_runs import registry_publication, told
 from contexture.events import content_hash
 from contexture.operations.verification.contents import UNREADABLE, content_reader
-from contexture.records.cloudevents.change_events import Occasion
+from contexture.records.cloudevents.change_events import RunReference
 from contexture.records.messages.envelopes import StructureContent, structure_envelope
 
 CAR = {"id": "car1", "type": "car", "speed": {"type": "Number", "value": 1}}
@@ -60,7 +60,7 @@ def test_a_structure_in_an_event_has_the_hash_of_the_structure(body: bytes) -> N
         assert envelope is not None
         assert in_event is not None
         assert bare is not None
-        event = envelope.event(StructureContent("urn:a", media_type, bytes(32), Occasion()), message)
+        event = envelope.event(StructureContent("urn:a", media_type, bytes(32), RunReference()), message)
         assert in_event(event) == bare(message)
     assert in_event(b"{}") == UNREADABLE
 

@@ -18,10 +18,10 @@ UNCHANGED = ChangeKind.UNCHANGED
 
 
 def compared(
-    told: list[Told], held: list[Held], *, tells_absence: bool = True, as_of: int | None = None
+    told: list[Told], held: list[Held], *, proves_absence: bool = True, as_of: int | None = None
 ) -> dict[str, list[str] | list[int]]:
     """What is not empty: row numbers of the snapshot, identities of the state."""
-    found = compare(snapshot(told), state(held), tells_absence=tells_absence, as_of=at(as_of))
+    found = compare(snapshot(told), state(held), proves_absence=proves_absence, as_of=at(as_of))
     names = [field.name for field in fields(found) if field.name not in {"ends", "expired", "contradictions"}]
     rows = {name: getattr(found, name).tolist() for name in names}
     return {
@@ -51,7 +51,7 @@ def test_whatever_is_seen_again_loses_its_mark(verdict: ChangeKind):
 def test_an_incomplete_snapshot_marks_nobody_but_still_clears_marks():
     held = [Held("car1"), Held("car2", missing=True), Held("car3", missing=True)]
 
-    assert compared([Told("car3", UNCHANGED)], held, tells_absence=False) == {"returned": ["car3"]}
+    assert compared([Told("car3", UNCHANGED)], held, proves_absence=False) == {"returned": ["car3"]}
 
 
 def test_an_empty_snapshot_never_tells_absence():
@@ -82,7 +82,7 @@ def test_an_attribute_that_its_entity_no_longer_has_is_removed_at_once():
     told = [Told("car1.speed", UNCHANGED), Told("car2", PRESENT)]
 
     assert compared(told, held) == {"removed": ["car1.colour"]}
-    assert compared(told, held, tells_absence=False) == {"removed": ["car1.colour"]}
+    assert compared(told, held, proves_absence=False) == {"removed": ["car1.colour"]}
 
 
 def test_a_sighting_of_the_entity_keeps_its_attributes():
@@ -167,7 +167,7 @@ STATES = st.lists(
 @given(SNAPSHOTS)
 def test_no_event_is_lost(told: list[Told]):
     """For each identity one event stays, or all that are left contradict each other and none stays."""
-    found = compare(snapshot(told), state([]), tells_absence=True)
+    found = compare(snapshot(told), state([]), proves_absence=True)
     superseded, conflicting = set(found.superseded.tolist()), set(found.conflicting.tolist())
 
     assert not superseded & conflicting
@@ -182,13 +182,13 @@ def test_no_event_is_lost(told: list[Told]):
 
 @settings(deadline=None)
 @given(SNAPSHOTS, STATES, st.booleans())
-def test_who_is_absent_was_not_seen(told: list[Told], held: list[Held], tells_absence: bool):
-    found = compared(told, held, tells_absence=tells_absence)
+def test_who_is_absent_was_not_seen(told: list[Told], held: list[Held], proves_absence: bool):
+    found = compared(told, held, proves_absence=proves_absence)
     seen = {entity(item.identity) for item in told}
 
     absent = [*found.get("first_absent", []), *found.get("vanished", [])]
     assert all(entity(str(identity)) not in seen for identity in absent)
-    if tells_absence and told:
+    if proves_absence and told:
         assert sorted(map(str, absent)) == sorted(row.identity for row in held if entity(row.identity) not in seen)
     else:
         assert absent == []
@@ -196,8 +196,8 @@ def test_who_is_absent_was_not_seen(told: list[Told], held: list[Held], tells_ab
 
 @settings(deadline=None)
 @given(SNAPSHOTS, STATES, st.booleans())
-def test_what_was_refused_is_never_deleted(told: list[Told], held: list[Held], tells_absence: bool):
-    found = compared(told, held, tells_absence=tells_absence)
+def test_what_was_refused_is_never_deleted(told: list[Told], held: list[Held], proves_absence: bool):
+    found = compared(told, held, proves_absence=proves_absence)
     settled = [item for row, item in enumerate(told) if row not in found.get("superseded", [])]
     refused = {item.identity for item in settled if item.verdict == QUARANTINED}
 
@@ -208,8 +208,8 @@ def test_what_was_refused_is_never_deleted(told: list[Told], held: list[Held], t
 
 @settings(deadline=None)
 @given(SNAPSHOTS, STATES, st.booleans())
-def test_nothing_both_stays_and_goes(told: list[Told], held: list[Held], tells_absence: bool):
-    found = compared(told, held, tells_absence=tells_absence)
+def test_nothing_both_stays_and_goes(told: list[Told], held: list[Held], proves_absence: bool):
+    found = compared(told, held, proves_absence=proves_absence)
     pairs = [
         ("first_absent", "vanished"),
         ("first_absent", "returned"),
@@ -226,7 +226,7 @@ def test_nothing_both_stays_and_goes(told: list[Told], held: list[Held], tells_a
 def test_an_entity_that_was_to_end_by_now_and_is_gone_vanishes_at_once():
     held = [Held("car1", ends=10), Held("car2", ends=11), Held("car3", missing=True, ends=9), Held("car4")]
     assert compared([Told("van1")], held, as_of=10) == {"vanished": ["car1", "car3"], "first_absent": ["car2", "car4"]}
-    assert compare(snapshot([Told("van1")]), state(held), tells_absence=True, as_of=at(10)).expired == 2
+    assert compare(snapshot([Told("van1")]), state(held), proves_absence=True, as_of=at(10)).expired == 2
 
 
 def test_an_entity_that_was_to_end_by_now_and_is_still_there_stays():
@@ -234,7 +234,7 @@ def test_an_entity_that_was_to_end_by_now_and_is_still_there_stays():
 
 
 def test_without_a_complete_read_or_a_clock_nothing_ends():
-    assert compared([Told("van1")], HELD_TO_END, tells_absence=False, as_of=10) == {}
+    assert compared([Told("van1")], HELD_TO_END, proves_absence=False, as_of=10) == {}
     assert compared([Told("van1")], HELD_TO_END) == {"first_absent": ["car1", "car2"]}
     assert compared([], HELD_TO_END, as_of=10) == {}
 
@@ -243,15 +243,15 @@ def test_without_a_complete_read_or_a_clock_nothing_ends():
 def test_another_end_of_the_same_content_is_kept_in_mind(held: int | None, told: int | None):
     rows = [Held("car1", ends=7), Held("car2", ends=held), Held("car3", ends=7)]
     events = [Told("car2", UNCHANGED, ends=told), Told("car1", UNCHANGED, ends=7), Told("car3", ends=9)]
-    found = compare(snapshot(events), state(rows), tells_absence=True)
+    found = compare(snapshot(events), state(rows), proves_absence=True)
     assert (found.rescheduled.tolist(), found.ends.to_pylist()) == ([1], [at(told)])
 
 
 def test_of_contradicting_events_none_counts_or_the_last():
     told = [Told("car1", content="a"), Told("car2"), Told("car1", content="b"), Told("car1", content="c")]
 
-    strict = compare(snapshot(told), state([]), tells_absence=True)
-    lenient = compare(snapshot(told), state([]), tells_absence=True, last_wins=True)
+    strict = compare(snapshot(told), state([]), proves_absence=True)
+    lenient = compare(snapshot(told), state([]), proves_absence=True, last_wins=True)
 
     assert (strict.conflicting.tolist(), strict.superseded.tolist(), strict.contradictions) == ([0, 2, 3], [], 3)
     assert (lenient.conflicting.tolist(), lenient.superseded.tolist(), lenient.contradictions) == ([], [0, 2], 3)
@@ -260,11 +260,11 @@ def test_of_contradicting_events_none_counts_or_the_last():
 def test_the_last_does_not_win_against_one_that_was_refused():
     told = [Told("car1", content="a"), Told("car1", QUARANTINED, content=None), Told("car1", content="b")]
 
-    found = compare(snapshot(told), state([]), tells_absence=True, last_wins=True)
+    found = compare(snapshot(told), state([]), proves_absence=True, last_wins=True)
 
     assert (found.conflicting.tolist(), found.superseded.tolist()) == ([0, 2], [])
 
 
 def test_a_notification_that_does_not_say_when_its_entity_ends_moves_no_end():
     events = [Told("car1", UNCHANGED, notified=True)]
-    assert compare(snapshot(events), state(HELD_TO_END[:1]), tells_absence=False).rescheduled.tolist() == []
+    assert compare(snapshot(events), state(HELD_TO_END[:1]), proves_absence=False).rescheduled.tolist() == []

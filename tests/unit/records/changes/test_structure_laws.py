@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from contexture.records.changes.structure_changes import (
     HeldStructure,
     PlannedTransaction,
+    PublishMode,
     Routes,
     StructureEvent,
-    Telling,
     newly_routed,
 )
 from contexture.records.changes.structure_plan import StructurePlan, StructureRun, plan_structures
@@ -75,9 +75,9 @@ class World:
             self.held,
             self.routes,
             StructureRun(
-                Telling(1, everything=mode == "full"),
+                PublishMode(1, everything=mode == "full"),
                 newest=len(self.log),
-                tells_absence=mode != "log",
+                proves_absence=mode != "log",
                 refuses_contradictions=mode != "log",
                 confirmed=True,
             ),
@@ -237,7 +237,7 @@ def test_a_baseline_gives_the_state_that_a_first_load_gives_and_sends_nothing(hi
     world = World(routes)
     for put, deleted in histories:
         world.change(put, deleted)
-    baseline = StructureRun(Telling(1, sends=False), tells_absence=True)
+    baseline = StructureRun(PublishMode(1, sends=False), proves_absence=True)
     plan = plan_structures(world._snapshot()[0], {}, routes, baseline)
     world.run("snapshot")
     assert (plan.transactions, plan.changes) == ((), world.held)
@@ -258,7 +258,7 @@ def test_a_refused_structure_stays_as_it_was_wherever_runs_cut_the_log(changes, 
             StructureEvent(number, operations.get(content, "upsert"), urn, number + 1, None, content.encode())
             for number, (urn, content) in enumerate(changes[start:end], start)
         ]
-        plan = plan_structures(events, held, ROUTES[0], StructureRun(Telling(1)))
+        plan = plan_structures(events, held, ROUTES[0], StructureRun(PublishMode(1)))
         for record in (record for transaction in plan.transactions for record in transaction.records):
             if record.event is None:
                 replica.pop(record.urn, None)

@@ -12,9 +12,9 @@ from contexture.records.changes import ChangeKind, ShrinkGuard
 from contexture.records.changes.structure_changes import (
     NO_CONTENT,
     HeldStructure,
+    PublishMode,
     Routes,
     StructureEvent,
-    Telling,
     newly_routed,
 )
 from contexture.records.changes.structure_plan import StructurePlan, StructureRun, plan_structures
@@ -62,7 +62,7 @@ def planned(
     deletes: bool = True,
     **run: object,
 ) -> StructurePlan:
-    telling = Telling(7, everything=everything, sends=sends, deletes=deletes)
+    telling = PublishMode(7, everything=everything, sends=sends, deletes=deletes)
     return plan_structures(events, held or {}, routes, StructureRun(telling, **run))  # type: ignore[arg-type]
 
 
@@ -106,14 +106,14 @@ def test_what_the_target_has_by_then_is_left_out():
 def test_a_flush_sends_everything_and_what_is_gone():
     events = [upsert(0, A, "a"), upsert(1, B, "b")]
 
-    plan = planned(events, had(A="a", F="f"), everything=True, tells_absence=True, newest=9)
+    plan = planned(events, had(A="a", F="f"), everything=True, proves_absence=True, newest=9)
 
     assert sent(plan) == [(9, "+X:A(1.0)>t +X:B(1.0)>t"), (9, "-X:F(1.0)>t")]
     assert plan.changes[F] is None
 
 
 def test_a_baseline_becomes_state_and_sends_nothing():
-    plan = planned([upsert(0, A, "a")], sends=False, tells_absence=True)
+    plan = planned([upsert(0, A, "a")], sends=False, proves_absence=True)
 
     assert sent(plan) == []
     assert plan.changes == {A: HeldStructure(b"a", ("t",), sequence=7)}
@@ -147,7 +147,7 @@ def test_within_one_transaction_the_last_word_holds():
 def test_contradictions_in_a_snapshot_are_refused_and_delete_nothing():
     events = [upsert(0, A, "a"), upsert(1, A, "b"), upsert(2, B, "b"), upsert(3, B, "b")]
 
-    plan = planned(events, had(A="x"), refuses_contradictions=True, tells_absence=True)
+    plan = planned(events, had(A="x"), refuses_contradictions=True, proves_absence=True)
 
     assert sent(plan) == [(None, "+X:B(1.0)>t")]
     assert [(each.event, each.rule) for each in plan.refused] == [(0, "duplicate"), (1, "duplicate")]
@@ -158,7 +158,7 @@ def test_contradictions_in_a_snapshot_are_refused_and_delete_nothing():
 def test_what_the_log_tells_behind_a_catch_up_contradicts_nothing():
     events = [upsert(0, B, "b", 3), upsert(1, A, "a", 4), upsert(2, A, "b", 5)]
 
-    plan = planned(events, had(A="x"), refuses_contradictions=True, tells_absence=True)
+    plan = planned(events, had(A="x"), refuses_contradictions=True, proves_absence=True)
 
     assert sent(plan) == [(3, "+X:B(1.0)>t"), (4, "+X:A(1.0)>t"), (5, "+X:A(1.0)>t")]
     assert plan.refused == ()
@@ -182,8 +182,8 @@ def test_a_refused_structure_is_not_absent_and_one_without_a_name_shows_nothing(
     held = {f"{LIST}C{number}(1.0)": HeldStructure(b"c", ("t",)) for number in range(20)} | had(A="a")
     shown = [other(number, "present", urn) for number, urn in enumerate(held) if urn != A]
 
-    seen = planned([*shown, other(99, "refused", A)], held, tells_absence=True)
-    unnamed = planned([*shown, other(99, "refused", None)], held, tells_absence=True)
+    seen = planned([*shown, other(99, "refused", A)], held, proves_absence=True)
+    unnamed = planned([*shown, other(99, "refused", None)], held, proves_absence=True)
 
     assert (sent(seen), seen.verdicts[99]) == ([], ChangeKind.QUARANTINED)
     assert sent(unnamed) == [(None, "-X:A(1.0)>t")]
@@ -297,17 +297,17 @@ def test_more_than_may_vanish_stops_the_run_unless_a_person_confirms(many):
     guard = ShrinkGuard(0.2, 10)
 
     with pytest.raises(ConfigurationError, match="11 are gone of the 40 structures that were published, and 10 may be"):
-        planned(shown, many, tells_absence=True, guard=guard)
-    assert planned(shown, many, tells_absence=True, guard=guard, confirmed=True).deletes == 11
-    counted = planned(shown, many, tells_absence=True, guard=guard, stops_shrinking=False)
+        planned(shown, many, proves_absence=True, guard=guard)
+    assert planned(shown, many, proves_absence=True, guard=guard, confirmed=True).deletes == 11
+    counted = planned(shown, many, proves_absence=True, guard=guard, stops_shrinking=False)
     assert (counted.deletes, counted.dropped) == (11, 11)
-    assert planned([*shown, other(29, "present", [*many][29])], many, tells_absence=True, guard=guard).deletes == 10
+    assert planned([*shown, other(29, "present", [*many][29])], many, proves_absence=True, guard=guard).deletes == 10
 
 
 def test_an_empty_snapshot_deletes_nothing_however_little_is_held():
     with pytest.raises(ConfigurationError, match="an empty answer deletes nothing"):
-        planned([], had(A="a"), tells_absence=True)
-    assert sent(planned([], had(A="a"), tells_absence=True, confirmed=True)) == [(None, "-X:A(1.0)>t")]
+        planned([], had(A="a"), proves_absence=True)
+    assert sent(planned([], had(A="a"), proves_absence=True, confirmed=True)) == [(None, "-X:A(1.0)>t")]
 
 
 def test_what_the_log_deletes_behind_a_catch_up_ends_there_and_is_not_guarded(many):
@@ -315,7 +315,7 @@ def test_what_the_log_deletes_behind_a_catch_up_ends_there_and_is_not_guarded(ma
     events = [other(number, "present", urn, 4) for number, urn in enumerate([*many][30:39])]
     events += [other(len(events) + number, "delete", urn, 6) for number, urn in enumerate(gone)]
 
-    plan = planned(events, many, tells_absence=True)
+    plan = planned(events, many, proves_absence=True)
 
     assert [(transaction.id, len(transaction.records)) for transaction in plan.transactions] == [(4, 1), (6, 30)]
     assert plan.deletes == 31

@@ -97,7 +97,7 @@ def test_an_attribute_that_was_not_notified_is_not_taken_for_gone() -> None:
     held = [Held("car1.speed"), Held("car1.oil")]
     told = [notified("car1.speed")]
     assert found(told, held) == {"sent": [0], "final": [0]}
-    assert compare(snapshot(told), state(held), tells_absence=False).removed.tolist() == []
+    assert compare(snapshot(told), state(held), proves_absence=False).removed.tolist() == []
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,13 @@ from builders.outboxes import publication
 from contexture.errors import DefectError
 from contexture.events import AttributeName, ContextIdentity, identity_key
 from contexture.records.cloudevents import CloudEventError, decode
-from contexture.records.cloudevents.change_events import Occasion
+from contexture.records.cloudevents.change_events import RunReference
 from contexture.records.messages.envelopes import Envelope, envelope
 
 CAR = ContextIdentity("vehicles", "/4wheels", "car1", "car")
 KEY = identity_key(CAR)
 VALUE = b'{"id":"car1","type":"car","speed":{"type":"Number","value":1.0E2,"metadata":{}}}'
-OCCASION = Occasion(modified_at=datetime(2026, 3, 1, 8, tzinfo=UTC))
+OCCASION = RunReference(modified_at=datetime(2026, 3, 1, 8, tzinfo=UTC))
 HASH = b"\x01" * 32
 
 ATTRIBUTES = {

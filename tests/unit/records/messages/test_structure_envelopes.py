@@ -15,7 +15,7 @@ from builders.event_schema import faults_of
 from builders.outboxes import publication
 from builders.structure_runs import registry_publication
 from contexture.records.cloudevents import CloudEventError, decode
-from contexture.records.cloudevents.change_events import Occasion
+from contexture.records.cloudevents.change_events import RunReference
 from contexture.records.messages.envelopes import StructureContent, StructureEnvelope, message_in, structure_envelope
 
 URN = "urn:sdmx:org.sdmx.infomodel.codelist.Codelist=SDMX:CL_SEX(2.1)"
@@ -35,7 +35,7 @@ def made(kind: str) -> StructureEnvelope:
 
 
 def content(**changes: Any) -> StructureContent:
-    return StructureContent(URN, XML, HASH, Occasion(registry_transaction=7, modified_at=AT))._replace(**changes)
+    return StructureContent(URN, XML, HASH, RunReference(registry_transaction=7, modified_at=AT))._replace(**changes)
 
 
 def headers(wrapped: StructureEnvelope, values: tuple[bytes | None, ...]) -> dict[str, bytes]:
@@ -149,7 +149,7 @@ def test_the_id_is_of_the_registrys_transaction():
         made("binary").headers(told)[0]
         for told in (
             content(),
-            content(occasion=Occasion(registry_transaction=8, modified_at=AT)),
+            content(occasion=RunReference(registry_transaction=8, modified_at=AT)),
             content(content_hash=b"\x02" * 32),
             content(urn=URN.replace("SEX", "AGE")),
         )

@@ -13,13 +13,13 @@ import pytest
 
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.sources.http.connection import ConnectionFields, broker_connection, secrets
-from contexture.sources.http.tokens import TokenGrant
+from contexture.sources.http.tokens import TokenRequest
 from contexture.sources.http.transport import RetryBudget
 from contexture.sources.ngsi import BrokerConnection, NgsiV2Client
 
 SECRET = "s3cr3t-77"
 TOKEN_URL = "http://idm:3000/oauth2/token"
-OAUTH2 = TokenGrant("client_credentials", TOKEN_URL, client_id="me", client_secret=SECRET, scope="read")
+OAUTH2 = TokenRequest("client_credentials", TOKEN_URL, client_id="me", client_secret=SECRET, scope="read")
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Site:
             return httpx.Response(401)
         return httpx.Response(200, json=[])
 
-    def broker(self, grant: TokenGrant) -> NgsiV2Client:
+    def broker(self, grant: TokenRequest) -> NgsiV2Client:
         def sleep(seconds: float) -> None:
             self.now += seconds
 
@@ -106,7 +106,7 @@ def test_a_new_token_that_is_refused_too_is_a_configuration_error() -> None:
 
 def test_the_password_grant_names_client_and_user() -> None:
     site = Site()
-    grant = TokenGrant("password", TOKEN_URL, client_id="app", username="ann", password=SECRET, header="X-Auth-Token")
+    grant = TokenRequest("password", TOKEN_URL, client_id="app", username="ann", password=SECRET, header="X-Auth-Token")
     site.broker(grant).probe()
     assert site.asked == ["token1"]
     assert parse_qs(site.tokens[0].content.decode()) == {
@@ -118,7 +118,7 @@ def test_the_password_grant_names_client_and_user() -> None:
 
 def test_keyrock_answers_with_a_header_and_the_broker_gets_x_auth_token() -> None:
     site = Site()
-    grant = TokenGrant(
+    grant = TokenRequest(
         "keyrock", "http://idm:3000/v1/auth/tokens", username="ann", password=SECRET, header="X-Auth-Token"
     )
     broker = site.broker(grant)
@@ -181,11 +181,11 @@ def test_a_certificate_that_is_not_there_is_a_configuration_error_without_secret
         ({"authentication": "basic"}, None),
         (
             {"authentication": "oauth2", "token_url": TOKEN_URL},
-            TokenGrant("client_credentials", TOKEN_URL, client_id="me", client_secret=SECRET),
+            TokenRequest("client_credentials", TOKEN_URL, client_id="me", client_secret=SECRET),
         ),
         (
             {"authentication": "oauth2", "token_url": TOKEN_URL, "client_id": "a", "client_secret": "b", "scope": "c"},
-            TokenGrant("client_credentials", TOKEN_URL, client_id="a", client_secret="b", scope="c"),
+            TokenRequest("client_credentials", TOKEN_URL, client_id="a", client_secret="b", scope="c"),
         ),
         (
             {
@@ -195,16 +195,16 @@ def test_a_certificate_that_is_not_there_is_a_configuration_error_without_secret
                 "user_password": "p",
                 "token_header": "X-Auth-Token",
             },
-            TokenGrant("password", TOKEN_URL, "me", SECRET, "ann", "p", header="X-Auth-Token"),
+            TokenRequest("password", TOKEN_URL, "me", SECRET, "ann", "p", header="X-Auth-Token"),
         ),
         (
             {"authentication": "keyrock", "token_url": TOKEN_URL},
-            TokenGrant("keyrock", TOKEN_URL, username="me", password=SECRET, header="X-Auth-Token"),
+            TokenRequest("keyrock", TOKEN_URL, username="me", password=SECRET, header="X-Auth-Token"),
         ),
     ],
 )
 def test_the_extra_of_a_connection_says_how_tokens_are_come_by(
-    extra: Mapping[str, object], expected: TokenGrant | None
+    extra: Mapping[str, object], expected: TokenRequest | None
 ) -> None:
     fields = ConnectionFields("broker", login="me", password=SECRET, extra=extra)
     found = broker_connection("city", fields)

@@ -13,7 +13,7 @@ import pytest
 from contexture.errors import ConfigurationError
 from contexture.sources.http.content_encoding import decode_content
 from contexture.sources.http.errors import BrokerUnavailableError, PageTooLargeError
-from contexture.sources.http.tokens import TokenGrant, Tokens
+from contexture.sources.http.tokens import TokenRequest, Tokens
 from contexture.sources.http.transport import HttpRequest, HttpTransport, RetryBudget
 from contexture.sources.ngsi import BrokerConnection, EntityQuery, NgsiV2Client
 
@@ -99,7 +99,7 @@ def test_a_problem_that_is_packed_is_not_unpacked_for_its_name() -> None:
 
 def test_a_token_service_that_packs_otherwise_is_refused() -> None:
     client = httpx.Client(transport=httpx.MockTransport(packed(ZSTD, "zstd")))
-    grant = TokenGrant("client_credentials", "http://tokens/token", client_id="c", client_secret="s")
+    grant = TokenRequest("client_credentials", "http://tokens/token", client_id="c", client_secret="s")
     with pytest.raises(ConfigurationError, match="packed its answer with 'zstd'"):
         Tokens(grant, client, lambda: 0.0).header()
 

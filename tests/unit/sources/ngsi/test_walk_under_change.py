@@ -113,12 +113,12 @@ def test_nothing_that_stays_is_missed_and_nothing_that_is_there_gets_a_tombstone
 
 
 def _absent(met: list[str], held: list[Held]) -> set[str]:
-    found = compare(_snapshot(met), state(held), tells_absence=True).first_absent
+    found = compare(_snapshot(met), state(held), proves_absence=True).first_absent
     return {held[place].identity for place in found}
 
 
 def _vanished(met: list[str], held: list[Held]) -> set[str]:
-    found = compare(_snapshot(met), state(held), tells_absence=True).vanished
+    found = compare(_snapshot(met), state(held), proves_absence=True).vanished
     return {held[place].identity for place in found}
 
 

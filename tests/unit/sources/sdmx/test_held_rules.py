@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from contexture.sources.sdmx import Selector
 from contexture.sources.sdmx.rules import (
-    Broken,
+    ConsistencyViolation,
     PublishedStructure,
     StructureRuleOptions,
     Violation,
@@ -25,8 +25,8 @@ def structure(version: str, agency: str = "ECB") -> str:
     return f"{OF}datastructure.DataStructure={agency}:EXR({version})"
 
 
-def warned(urn: str, rule: str, message: str) -> Broken:
-    return Broken(urn, Violation(rule, "warning", message))
+def warned(urn: str, rule: str, message: str) -> ConsistencyViolation:
+    return ConsistencyViolation(urn, Violation(rule, "warning", message))
 
 
 def flow(*references: str) -> PublishedStructure:
@@ -172,7 +172,9 @@ def test_a_publication_says_how_grave_it_is() -> None:
     told = [flow(structure("2.0"), CONCEPTS)]
     errors = StructureRuleOptions(severities=severities({"dangling-reference": "error"}))
     assert check_consistency(told, {}, errors) == [
-        Broken(FLOW, Violation("dangling-reference", "error", f"'{structure('2.0')}' isn't held (and 1 more)"))
+        ConsistencyViolation(
+            FLOW, Violation("dangling-reference", "error", f"'{structure('2.0')}' isn't held (and 1 more)")
+        )
     ]
     off = StructureRuleOptions(severities=severities({"dangling-reference": "off"}))
     assert check_consistency(told, {}, off) == []

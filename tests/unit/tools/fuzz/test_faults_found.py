@@ -24,14 +24,14 @@ from contexture.records.messages.envelopes import message_in
 from contexture.sending.ledger import LedgerEntry
 from contexture.sources.http.connection import ConnectionFields, broker_connection
 from contexture.sources.http.errors import IncompleteReplyError, retry_after_seconds
-from contexture.sources.http.tokens import TokenGrant, Tokens
+from contexture.sources.http.tokens import TokenRequest, Tokens
 from contexture.sources.http.transport import date_of
 from contexture.sources.ngsi import BrokerConnection, EntityQuery, NgsiLdClient, NgsiV2Client
 from contexture.sources.ngsi.history import TemporalPaging, range_end
 from contexture.sources.ngsi.json_schema import compiled
 from contexture.sources.sdmx.formats import json_format
 from contexture.sources.sdmx.registry.log import parse_feed, rows_in
-from contexture.sources.sdmx.registry.transport import Fetched, is_error_message
+from contexture.sources.sdmx.registry.transport import DownloadedFile, is_error_message
 from contexture.storage.delivery import AttemptLog, ledger_seen
 from contexture.storage.format_versions import check_document
 from contexture.storage.home import Storage
@@ -112,7 +112,7 @@ def test_a_long_range_of_history_is_none() -> None:
         assert range_end("date-time 2026-01-01T" + "-2026-01-01T" * 20_000) is None
 
 
-GRANT = TokenGrant("client_credentials", "http://idm/oauth2", client_id="c", client_secret="s")
+GRANT = TokenRequest("client_credentials", "http://idm/oauth2", client_id="c", client_secret="s")
 
 
 def test_a_token_may_live_longer_than_any_number() -> None:
@@ -130,7 +130,7 @@ def test_a_token_service_that_does_not_stop_is_none() -> None:
 
 
 def test_a_transaction_of_no_calendar_is_no_row_of_a_log() -> None:
-    fetched = Fetched(200, httpx.Headers(), 1, NOON, NOON)
+    fetched = DownloadedFile(200, httpx.Headers(), 1, NOON, NOON)
     with pytest.raises(IncompleteReplyError):
         rows_in(b'[{"id":1,"date":9999999999999999999999}]', fetched)
 
@@ -276,7 +276,7 @@ def test_an_outbox_without_a_story_is_damaged(storage: Storage) -> None:
 @pytest.mark.parametrize("url", ["//]", "http://[", "http://[::1"])
 def test_half_of_an_address_is_no_token_service(url: str) -> None:
     with pytest.raises(ConfigurationError, match="the token service's address is no HTTP address"):
-        TokenGrant("keyrock", url, username="u", password="p")
+        TokenRequest("keyrock", url, username="u", password="p")
 
 
 @pytest.mark.parametrize("host", ["http://[", "broker:99999", "broker:abc", "[::1"])

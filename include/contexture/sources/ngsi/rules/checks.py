@@ -43,7 +43,7 @@ def check_attributes(
         if name_problem_of(name) is not None:
             found.add("attr-syntax", f"the attribute name {violation_subject(name)} {name_problem_of(name)}")
         if type(attribute) is not dict or "value" not in attribute:
-            _tell_about_shape(name, attribute, found, linked_data=linked_data)
+            _find_wrong_shape(name, attribute, found, linked_data=linked_data)
             continue
         kind, metadata = attribute.get("type"), attribute.get("metadata")
         if metadata:
@@ -55,7 +55,7 @@ def check_attributes(
             continue
         value = attribute["value"]
         if value is None:
-            _tell_about_null(name, kind, found)
+            _find_null(name, kind, found)
             continue
         if not (allow_intervals and is_interval(str(kind), value)):
             meaning.check(name, value, now, found)
@@ -66,7 +66,7 @@ def check_attributes(
         found.add("geojson", f"{places} attributes are places; all but one need the metadata {_IGNORED_PLACE}")
 
 
-def _tell_about_shape(name: str, attribute: object, found: RuleFindings, *, linked_data: bool) -> None:
+def _find_wrong_shape(name: str, attribute: object, found: RuleFindings, *, linked_data: bool) -> None:
     if linked_data and isinstance(attribute, dict):
         # A relationship written with a value has one, as its author sees it.
         kind = str(attribute.get("type"))
@@ -79,7 +79,7 @@ def _tell_about_shape(name: str, attribute: object, found: RuleFindings, *, link
         found.add("attr-shape", f"{violation_subject(name)} isn't an object with a value")
 
 
-def _tell_about_null(name: str, kind: object, found: RuleFindings) -> None:
+def _find_null(name: str, kind: object, found: RuleFindings) -> None:
     found.add("null-value", f"{violation_subject(name)} is null, but its type {kind} needs a value")
 
 
@@ -340,14 +340,14 @@ def _check_identity(parsed: ParsedEntity, linked_data: bool, found: RuleFindings
     identity = parsed.identity
     type_problem_of = linked_data_type_problem if linked_data else type_problem
     if not is_identifier(identity.id) or linked_data:
-        _tell_about_id(parsed, linked_data, found)
+        _find_wrong_id(parsed, linked_data, found)
     if not identity.type:
         found.add("type-missing", "the entity has no type that is a text")
     elif (problem := type_problem_of(identity.type)) is not None:
         found.add("type-syntax", f"the type {violation_subject(identity.type)} {problem}")
 
 
-def _tell_about_id(parsed: ParsedEntity, linked_data: bool, found: RuleFindings) -> None:
+def _find_wrong_id(parsed: ParsedEntity, linked_data: bool, found: RuleFindings) -> None:
     entity_id = parsed.entity.get("id")
     if entity_id is None or entity_id == "":
         found.add("id-missing", "the entity has no id")
@@ -368,12 +368,12 @@ def _check_shadowed(parsed: ParsedEntity, found: RuleFindings) -> None:
 def _check_clock(parsed: ParsedEntity, now: datetime, found: RuleFindings) -> None:
     modified_at, created_at = parsed.modified_at, parsed.created_at
     if modified_at is not None and modified_at > now:
-        _tell_about_clock("dateModified", modified_at - now, found)
+        _find_time_ahead("dateModified", modified_at - now, found)
     if created_at is not None and created_at > now:
-        _tell_about_clock("dateCreated", created_at - now, found)
+        _find_time_ahead("dateCreated", created_at - now, found)
 
 
-def _tell_about_clock(name: str, ahead: timedelta, found: RuleFindings) -> None:
+def _find_time_ahead(name: str, ahead: timedelta, found: RuleFindings) -> None:
     # Clocks drift by seconds; what is days ahead was written by a user.
     if ahead > _SKEW:
         found.add("shadowed-builtin", f"{name} is {ahead.days} days ahead: a user's attribute hides the broker's")

@@ -251,7 +251,7 @@ def _check_moment(name: str, value: object, now: datetime | None, found: RuleFin
     try:
         moment = _iso8601(value)
     except ValueError:
-        _tell_unreadable(name, value, found)
+        _find_unreadable(name, value, found)
         return
     if moment.tzinfo is None:
         found.add(
@@ -290,7 +290,7 @@ def _iso8601(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def _tell_unreadable(name: str, value: str, found: RuleFindings) -> None:
+def _find_unreadable(name: str, value: str, found: RuleFindings) -> None:
     if is_interval("DateTime", value):
         found.add("datetime", f"{violation_subject(name)} is an interval, not a moment: {abbreviate(value)}")
     else:

@@ -15,7 +15,7 @@ from contexture.sources.sdmx.registry import Log, LogPeriod, RegistryTransaction
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class LogReplay:
     """What the log tells of a stretch of time.
 
     Attributes:
@@ -39,7 +39,7 @@ def plan_log_replay(
     held: Iterable[str],
     sent: Names,
     moved: Moved = no_version_moves,
-) -> Past:
+) -> LogReplay:
     """What a stretch of time asks for.
 
     Args:
@@ -54,7 +54,7 @@ def plan_log_replay(
     meant = {name: sent.get(name) or meaning.urn(name) for name in meaning.among(before)}
     every = steps(log.transactions, meaning, held=before, selected=meant, more_to_come=True, moved=moved)
     inside = frozenset(period.ids)
-    return Past(
+    return LogReplay(
         steps={step.transaction.id: step for step in every if step.transaction.id in inside},
         told=inside & {transaction.id for transaction in log.transactions},
         meant=meant,

@@ -175,7 +175,7 @@ def _at_the_end(log: Sequence[RegistryTransaction]) -> dict[str, bool]:
 
 
 @dataclass(frozen=True, slots=True)
-class CatchUp:
+class GapRecovery:
     """What happened in a gap, as far as it can still be seen.
 
     Attributes:
@@ -194,7 +194,7 @@ class CatchUp:
 
 def plan_gap_recovery(
     later: Sequence[RegistryTransaction], meaning: SelectedStructures, *, held: Sequence[str], sent: Names
-) -> CatchUp:
+) -> GapRecovery:
     """What the gap before these transactions asks for.
 
     Args:
@@ -207,7 +207,7 @@ def plan_gap_recovery(
     known, changed = set(then), changed_urns(later)
     meant = meaning.among(then)
     absent = {name: urn for name, urn in sent.items() if name not in known}
-    return CatchUp(
+    return GapRecovery(
         read={name: meaning.urn(name) for name in meant if name not in changed},
         absent=absent,
         held=then,

@@ -15,7 +15,14 @@ from contexture.sources.sdmx.registry.fusion import SEARCH, FusionRegistry
 from contexture.sources.sdmx.registry.interface import Query
 from contexture.sources.sdmx.registry.rest import SdmxRegistry
 from contexture.sources.sdmx.registry.structures import Api, StructurePaths
-from contexture.sources.sdmx.registry.transport import NOT_FOUND, OK, SMALL, Attempt, StructureDownloads, probe_address
+from contexture.sources.sdmx.registry.transport import (
+    NOT_FOUND,
+    OK,
+    SMALL,
+    ProbeResult,
+    StructureDownloads,
+    probe_address,
+)
 
 FMR_PATHS: dict[Api, StructurePaths] = {
     "v2": StructurePaths("/sdmx/v2", "v2"),
@@ -137,15 +144,15 @@ def _is_possible(place: StructurePaths, connection: RegistryConnection) -> bool:
     return connection.api in {"auto", place.api}
 
 
-def _speaks(attempt: Attempt) -> bool:
+def _speaks(attempt: ProbeResult) -> bool:
     return attempt.has_structures or (attempt.status == NOT_FOUND and attempt.is_registrys)
 
 
-def _answer(network: StructureDownloads, path: str) -> Attempt:
+def _answer(network: StructureDownloads, path: str) -> ProbeResult:
     """What comes of a question that may have no answer here."""
     try:
         return network.patiently(lambda: probe_address(network, path))
     except TokenRefusedError:
         raise
     except ConfigurationError:
-        return Attempt(0)
+        return ProbeResult(0)

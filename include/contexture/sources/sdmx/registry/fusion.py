@@ -17,7 +17,7 @@ from contexture.sources.sdmx.registry.interface import Log, LogPeriod, RegistryF
 from contexture.sources.sdmx.registry.log import LogRow
 from contexture.sources.sdmx.registry.rest import RestRegistry
 from contexture.sources.sdmx.registry.structures import StructurePaths
-from contexture.sources.sdmx.registry.transport import OK, Fetched, StructureDownloads, StructureRequest
+from contexture.sources.sdmx.registry.transport import OK, DownloadedFile, StructureDownloads, StructureRequest
 
 SEARCH = "/ws/registry/tx/searchTransactions"
 _ALL_URNS = "/ws/registry/tx/getAllUrns"
@@ -112,7 +112,7 @@ class FusionRegistry(RestRegistry):
         told = log.parse_feed(self._fetched(_FEED, "application/rss+xml, application/xml;q=0.9")[0])
         return log.joined(rows, told, after, now=fetched.registry_time, is_whole=is_whole)
 
-    def _searched(self, is_known: Callable[[LogRow], bool]) -> tuple[tuple[LogRow, ...], Fetched, bool]:
+    def _searched(self, is_known: Callable[[LogRow], bool]) -> tuple[tuple[LogRow, ...], DownloadedFile, bool]:
         """The newest transactions, back to one that is known; whether nothing between can be missing."""
         size = _PAGE
         while True:
@@ -124,10 +124,10 @@ class FusionRegistry(RestRegistry):
                 return rows, fetched, False
             size *= _GROWTH
 
-    def _json(self, path: str) -> tuple[bytes, Fetched]:
+    def _json(self, path: str) -> tuple[bytes, DownloadedFile]:
         return self._fetched(path, _JSON)
 
-    def _fetched(self, path: str, accept: str) -> tuple[bytes, Fetched]:
+    def _fetched(self, path: str, accept: str) -> tuple[bytes, DownloadedFile]:
         body, fetched = self._asked(path, accept)
         if fetched.status != OK:
             raise ConfigurationError(
@@ -141,7 +141,7 @@ class FusionRegistry(RestRegistry):
             )
         return body, fetched
 
-    def _asked(self, path: str, accept: str) -> tuple[bytes, Fetched]:
+    def _asked(self, path: str, accept: str) -> tuple[bytes, DownloadedFile]:
         with tempfile.TemporaryDirectory(prefix="contexture-log-") as folder:
             into = Path(folder) / "answer"
             fetched = self._transport.fetch(StructureRequest(path, accept), into)

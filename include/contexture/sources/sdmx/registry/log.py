@@ -13,7 +13,7 @@ from lxml import etree
 
 from contexture.sources.http.errors import IncompleteReplyError
 from contexture.sources.sdmx.registry.interface import Log, LogPeriod, LogResetError, RegistryTransaction
-from contexture.sources.sdmx.registry.transport import Fetched
+from contexture.sources.sdmx.registry.transport import DownloadedFile
 from contexture.sources.sdmx.urn import Urn
 
 _NUMBER = re.compile(r"(?<!\d)\d{1,18}(?!\d)", re.ASCII)
@@ -137,7 +137,7 @@ class LogRow:
         return _REGISTRATION in self.type.lower()
 
 
-def rows_in(body: bytes, fetched: Fetched) -> tuple[LogRow, ...]:
+def rows_in(body: bytes, fetched: DownloadedFile) -> tuple[LogRow, ...]:
     """The rows of an answer, each id once.
 
     Raises:
@@ -160,7 +160,7 @@ def rows_in(body: bytes, fetched: Fetched) -> tuple[LogRow, ...]:
     return tuple(rows.values())
 
 
-def urns_in(body: bytes, fetched: Fetched) -> tuple[str, ...]:
+def urns_in(body: bytes, fetched: DownloadedFile) -> tuple[str, ...]:
     """The URNs of an answer: texts, or rows with a URN.
 
     Raises:
@@ -208,11 +208,11 @@ def joined(rows: Sequence[LogRow], told: Mapping[int, FeedEntry], after: int, *,
     new = sorted((row for row in rows if row.id > after), key=lambda row: row.id)
     last = max(row.id for row in new)
     settled = _without_the_youngest(new, told, now)
-    untold = [row.id for row in settled if row.id not in told and not row.is_of_registrations]
+    ignore_step = [row.id for row in settled if row.id not in told and not row.is_of_registrations]
     if not is_whole:
         # What is missing is older than what was answered.
-        untold.append(min(row.id for row in new) - 1)
-    gap_until = max((each for each in untold if each > after), default=None)
+        ignore_step.append(min(row.id for row in new) - 1)
+    gap_until = max((each for each in ignore_step if each > after), default=None)
     transactions = tuple(
         _transaction(row, told.get(row.id, FeedEntry())) for row in settled if gap_until is None or row.id > gap_until
     )
@@ -257,7 +257,7 @@ def _lower(row: Mapping[str, object]) -> dict[str, object]:
     return {name.lower(): value for name, value in row.items()}
 
 
-def _not_understood(what: str, fetched: Fetched, error: Exception) -> IncompleteReplyError:
+def _not_understood(what: str, fetched: DownloadedFile, error: Exception) -> IncompleteReplyError:
     return IncompleteReplyError(
         f"the structure registry's answer is no list of {what} ({fetched.media_type[:40]}; {type(error).__name__})",
         next_step="look at the proxies between it and us; the run is retried",

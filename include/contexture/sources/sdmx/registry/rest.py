@@ -31,7 +31,7 @@ from contexture.sources.sdmx.registry.structures import Api, Contents, Structure
 from contexture.sources.sdmx.registry.transport import NOT_FOUND, OK, SMALL, StructureDownloads, probe_address
 
 
-class Experience:
+class FormatSupport:
     """Which structures came in which format, and which kinds never do."""
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ class RestRegistry(ABC):
         self._transport = transport
         self._contents = Contents(connection, transport, paths, self._probe)
         self._listings = Listings(self._contents, stub_formats)
-        self._experience = Experience()
+        self._experience = FormatSupport()
         self._held: tuple[str, ...] = ()
         self._has_history = has_history
 

@@ -29,7 +29,7 @@ from contexture.sources.sdmx.registry.transport import (
     NOT_FOUND,
     NOT_IMPLEMENTED,
     NOT_MODIFIED,
-    Fetched,
+    DownloadedFile,
     StructureDownloads,
     StructureRequest,
 )
@@ -122,7 +122,7 @@ class Contents:
         self._probe = probe
         self._words: dict[str, str] = {}
 
-    def fetch(self, path: str, media_type: str, into: Path, since: str | None = None) -> Fetched | None:
+    def fetch(self, path: str, media_type: str, into: Path, since: str | None = None) -> DownloadedFile | None:
         """The answer in a format, by whichever of its names the registry knows; None where it knows none."""
         known = self._words.get(media_type)
         for word in (known,) if known else accept_values(media_type):
@@ -148,7 +148,7 @@ class Contents:
         """One structure as it was; the reply may turn out to be empty."""
         return self._answer(self.fetch(self.paths.of(query, as_of=as_of), media_type, into), query, media_type, into)
 
-    def believe(self, fetched: Fetched) -> None:
+    def believe(self, fetched: DownloadedFile) -> None:
         """Returns when "not found" is the registry's own word, and not that of something in its place."""
         if not fetched.is_registrys:
             self._probe()
@@ -183,7 +183,7 @@ class Contents:
                 raise self._broken(error) from error
 
     def _answer(
-        self, fetched: Fetched | None, query: Query, media_type: str, into: Path
+        self, fetched: DownloadedFile | None, query: Query, media_type: str, into: Path
     ) -> Reply | NotExpressible | None:
         if fetched is None:
             return NotExpressible(f"the registry does not give it as {media_type} (406)")
@@ -201,7 +201,7 @@ class Contents:
             )
         return self._reply(fetched, media_type, into)
 
-    def _reply(self, fetched: Fetched, media_type: str, into: Path) -> Reply:
+    def _reply(self, fetched: DownloadedFile, media_type: str, into: Path) -> Reply:
         if not fetched.size or is_cut_off(into, media_type):
             raise self._without_message()
         other = other_format(into, media_type, fetched.media_type)

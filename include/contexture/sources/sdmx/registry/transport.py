@@ -106,7 +106,7 @@ class StructureRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class DownloadedFile:
     """An answer; only that of status 200 is in the file.
 
     Attributes:
@@ -156,7 +156,7 @@ class StructureDownloads:
         """
         return self._client.patiently(call, RegistryUnavailableError)
 
-    def fetch(self, question: StructureRequest, into: Path) -> Fetched:
+    def fetch(self, question: StructureRequest, into: Path) -> DownloadedFile:
         """The answer, its body in the file; tried once.
 
         Raises:
@@ -171,7 +171,7 @@ class StructureDownloads:
         with self._asked(question) as response:
             return response.status_code
 
-    def _fetch(self, question: StructureRequest, into: Path) -> Fetched:
+    def _fetch(self, question: StructureRequest, into: Path) -> DownloadedFile:
         with self._asked(question) as response:
             if response.status_code not in ANSWERS:
                 raise refusal(self._connection, response)
@@ -179,7 +179,7 @@ class StructureDownloads:
             size = self._write(response, into) if is_content else 0
             words = b"" if is_content else self._words(response)
             now = datetime.now(UTC)
-            return Fetched(
+            return DownloadedFile(
                 response.status_code,
                 response.headers,
                 size,
@@ -254,7 +254,7 @@ _HEAD_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class ProbeResult:
     """What came of a question.
 
     Attributes:
@@ -276,7 +276,7 @@ class Attempt:
         return self.status == OK and not is_page and any(mark in body for mark in _STRUCTURES)
 
 
-def probe_address(transport: StructureDownloads, path: str, accept: str = f"{ANY}/{ANY}") -> Attempt:
+def probe_address(transport: StructureDownloads, path: str, accept: str = f"{ANY}/{ANY}") -> ProbeResult:
     """The answer to a small question; tried once.
 
     Raises:
@@ -287,6 +287,6 @@ def probe_address(transport: StructureDownloads, path: str, accept: str = f"{ANY
         into = Path(folder) / "answer"
         fetched = transport.fetch(StructureRequest(path, accept), into)
         if not fetched.size:
-            return Attempt(fetched.status, is_registrys=fetched.is_registrys)
+            return ProbeResult(fetched.status, is_registrys=fetched.is_registrys)
         with into.open("rb") as stream:
-            return Attempt(fetched.status, stream.read(_HEAD_BYTES))
+            return ProbeResult(fetched.status, stream.read(_HEAD_BYTES))

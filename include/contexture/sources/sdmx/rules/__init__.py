@@ -5,12 +5,12 @@ from __future__ import annotations
 from contexture.events.rules import Rule, Severity, Violation
 from contexture.sources.sdmx.rules.catalogue import REJECTING, RULES, StructureRuleOptions, severities, unknown_rules
 from contexture.sources.sdmx.rules.checks import check, check_alone, unreadable
-from contexture.sources.sdmx.rules.consistency import Broken, PublishedStructure, check_consistency
+from contexture.sources.sdmx.rules.consistency import ConsistencyViolation, PublishedStructure, check_consistency
 
 __all__ = [
     "REJECTING",
     "RULES",
-    "Broken",
+    "ConsistencyViolation",
     "PublishedStructure",
     "Rule",
     "Severity",

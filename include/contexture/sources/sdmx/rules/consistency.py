@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from contexture.events.rules import RuleFindings, Violation, named_urn
-from contexture.sources.sdmx.ordering import Holdings, parsed_urn
+from contexture.sources.sdmx.ordering import VersionIndex, parsed_urn
 from contexture.sources.sdmx.rules.catalogue import StructureRuleOptions
 from contexture.sources.sdmx.selectors import Selector
 from contexture.sources.sdmx.splitting.artefact import Artefact
@@ -62,7 +62,7 @@ class PublishedStructure:
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class ConsistencyViolation:
     """A rule about all that is held that one structure breaks; it stands once for each, however often it is broken."""
 
     urn: str
@@ -78,7 +78,7 @@ def check_consistency(
     gone: Iterable[str] = (),
     shown: Iterable[str] = (),
     in_turn: bool = False,
-) -> list[Broken]:
+) -> list[ConsistencyViolation]:
     """The rules about all that is held that structures break, in the order in which they are told.
 
     Args:
@@ -94,7 +94,7 @@ def check_consistency(
     still = dict.fromkeys(published)
     for urn in gone:
         still.pop(urn, None)
-    held = Holdings([*still, *(each.urn for each in told), *shown])
+    held = VersionIndex([*still, *(each.urn for each in told), *shown])
     series = _Series(published)
     current, was_final = dict(published), dict(final)
     broken = []
@@ -102,7 +102,7 @@ def check_consistency(
         found = RuleFindings(options.severities)
         _check_references(each, held, options.selectors, found)
         _check_succession(each, current.get(each.urn), series, found, was_final=was_final.get(each.urn, each.is_final))
-        broken += [Broken(each.urn, violation) for violation in found.violations]
+        broken += [ConsistencyViolation(each.urn, violation) for violation in found.violations]
         if in_turn:
             current[each.urn], was_final[each.urn] = each.content_hash, each.is_final
             series.add(each.urn)
@@ -110,7 +110,7 @@ def check_consistency(
 
 
 def _check_references(
-    told: PublishedStructure, held: Holdings, selectors: Sequence[Selector], found: RuleFindings
+    told: PublishedStructure, held: VersionIndex, selectors: Sequence[Selector], found: RuleFindings
 ) -> None:
     if not found.wants("dangling-reference"):
         return

@@ -13,7 +13,7 @@ from contexture.records.cloudevents import decode, encode
 from contexture.records.cloudevents.change_events import (
     CONTEXT_ATTRIBUTES,
     STRUCTURE_SCHEMAS,
-    Occasion,
+    RunReference,
     context_values,
     structure_attributes,
 )
@@ -33,7 +33,7 @@ def told(
     attribute: AttributeName | None = None,
     *,
     content: bytes = CONTENT,
-    occasion: Occasion | None = None,
+    occasion: RunReference | None = None,
 ) -> dict[str, object]:
     values = context_values(
         operation,
@@ -41,7 +41,7 @@ def told(
         attribute,
         connection="context_broker",
         content_hash=content,
-        occasion=occasion or Occasion(modified_at=EIGHT),
+        occasion=occasion or RunReference(modified_at=EIGHT),
     )
     return {name: value for name, value in zip(CONTEXT_ATTRIBUTES, values, strict=True) if value is not None}
 
@@ -58,7 +58,7 @@ def test_an_entity_is_told_by_its_id_in_its_service_and_path():
 
 
 def test_an_attribute_is_told_by_name_and_instance():
-    speed = told(attribute=AttributeName("speed", "urn:gps"), occasion=Occasion(modified_at=NINE))
+    speed = told(attribute=AttributeName("speed", "urn:gps"), occasion=RunReference(modified_at=NINE))
 
     assert {name: speed[name] for name in speed if name != "id"} == {
         "source": "/ngsi/context_broker/vehicles/4wheels",
@@ -91,9 +91,9 @@ def test_an_id_is_the_same_on_a_retry():
         told(identity=ContextIdentity("vehicles", "/4wheels", "car2", "car")),
         told(identity=ContextIdentity("vehicles", "/2wheels", "car1", "car")),
         told(attribute=AttributeName("speed")),
-        told(occasion=Occasion(modified_at=NINE)),
-        told(occasion=Occasion(otherwise="1772352000000000")),
-        told(occasion=Occasion(registry_transaction=5)),
+        told(occasion=RunReference(modified_at=NINE)),
+        told(occasion=RunReference(otherwise="1772352000000000")),
+        told(occasion=RunReference(registry_transaction=5)),
     ],
 )
 def test_an_id_is_another_for_whatever_else_is_told(other):
@@ -102,10 +102,10 @@ def test_an_id_is_another_for_whatever_else_is_told(other):
 
 def test_content_that_comes_back_has_a_new_id():
     ids = [
-        told(content=content, occasion=Occasion(modified_at=at))["id"]
+        told(content=content, occasion=RunReference(modified_at=at))["id"]
         for content, at in ((CONTENT, EIGHT), (OTHER, NINE))
     ]
-    again = told(content=CONTENT, occasion=Occasion(modified_at=datetime(2026, 3, 1, 10, tzinfo=UTC)))["id"]
+    again = told(content=CONTENT, occasion=RunReference(modified_at=datetime(2026, 3, 1, 10, tzinfo=UTC)))["id"]
 
     assert len({*ids, again}) == 3
 
@@ -123,7 +123,7 @@ def structure(operation: Any = "upsert", **changes: Any) -> dict[str, str]:
     settings: dict[str, Any] = {
         "connection": "registry",
         "content_hash": CONTENT,
-        "occasion": Occasion(registry_transaction=41, modified_at=NINE),
+        "occasion": RunReference(registry_transaction=41, modified_at=NINE),
         "media_type": ML if operation == "upsert" else None,
     }
     return structure_attributes(operation, LIST, **{**settings, **changes})
@@ -150,8 +150,8 @@ def test_c12_a_structures_deletion_has_the_time_of_its_transaction_and_no_media_
 
 
 def test_a_structures_id_follows_the_registrys_transaction():
-    assert structure()["id"] == structure(occasion=Occasion(registry_transaction=41))["id"]
-    assert structure()["id"] != structure(occasion=Occasion(registry_transaction=42, modified_at=NINE))["id"]
+    assert structure()["id"] == structure(occasion=RunReference(registry_transaction=41))["id"]
+    assert structure()["id"] != structure(occasion=RunReference(registry_transaction=42, modified_at=NINE))["id"]
 
 
 def test_structures_are_told_in_both_modes():

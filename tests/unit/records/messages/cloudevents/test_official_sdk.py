@@ -15,7 +15,7 @@ import pytest
 from builders.cloud_events import event
 from contexture.events import StructureIdentity
 from contexture.records.cloudevents import Mode, encode
-from contexture.records.cloudevents.change_events import Occasion, structure_attributes
+from contexture.records.cloudevents.change_events import RunReference, structure_attributes
 
 kafka: Any = pytest.importorskip("cloudevents.core.bindings.kafka", reason="the SDK `cloudevents` is not installed")
 
@@ -64,7 +64,7 @@ def test_the_sdk_reads_the_change_of_a_structure(mode):
         StructureIdentity(urn),
         connection="registry",
         content_hash=b"\x01" * 32,
-        occasion=Occasion(registry_transaction=41, modified_at=datetime(2026, 3, 1, 8, tzinfo=UTC)),
+        occasion=RunReference(registry_transaction=41, modified_at=datetime(2026, 3, 1, 8, tzinfo=UTC)),
         media_type="application/vnd.sdmx.structure+json;version=2.0.0",
     )
 

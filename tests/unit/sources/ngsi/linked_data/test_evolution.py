@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from contexture.sources.ngsi import EntityError
-from contexture.sources.ngsi.history import Stretch, parse_evolution, range_end, told
+from contexture.sources.ngsi.history import HistoryInterval, parse_evolution, range_end, told
 
 
 def at(minute: int) -> datetime:
@@ -117,8 +117,12 @@ def test_a_range_that_can_not_be_read_tells_nothing(header: str) -> None:
 
 
 def test_a_stretch_is_cut_at_the_time_that_was_reached_or_in_the_middle() -> None:
-    stretch = Stretch(at(0), at(10))
-    assert stretch.halves(at(3)) == (Stretch(at(0), at(3)), Stretch(at(3), at(10)))
-    assert stretch.halves(at(10)) == stretch.halves(None) == (Stretch(at(0), at(5)), Stretch(at(5), at(10)))
-    millisecond = Stretch(at(0), at(0).replace(microsecond=1000))
+    stretch = HistoryInterval(at(0), at(10))
+    assert stretch.halves(at(3)) == (HistoryInterval(at(0), at(3)), HistoryInterval(at(3), at(10)))
+    assert (
+        stretch.halves(at(10))
+        == stretch.halves(None)
+        == (HistoryInterval(at(0), at(5)), HistoryInterval(at(5), at(10)))
+    )
+    millisecond = HistoryInterval(at(0), at(0).replace(microsecond=1000))
     assert millisecond.halves(at(0)) is None

@@ -16,11 +16,11 @@ from contexture.sources.http.errors import NotOfferedError
 from contexture.sources.http.transport import RetryBudget
 from contexture.sources.ngsi import BrokerConnection, EntityQuery, history
 from contexture.sources.ngsi.broker import Flavour
-from contexture.sources.ngsi.history import HistoryBroker, Stretch
+from contexture.sources.ngsi.history import HistoryInterval, NgsiLdHistoryClient
 from contexture_sandbox.context_broker.linked_data import FLAVOURS
 
 TEN = datetime(2026, 1, 1, 10, tzinfo=UTC)
-HOUR = Stretch(TEN, TEN + timedelta(hours=1))
+HOUR = HistoryInterval(TEN, TEN + timedelta(hours=1))
 FLAVOURS_WITH_HISTORY: list[Flavour] = ["orion-ld", "scorpio", "stellio"]
 
 
@@ -29,8 +29,8 @@ def network(flavour: Flavour, instances: int = 100) -> LinkedDataNetwork:
     return LinkedDataNetwork(replace(FLAVOURS[flavour], history=True, history_instances=instances))
 
 
-def reader(broker: LinkedDataNetwork | FalseAnswers, flavour: Flavour) -> HistoryBroker:
-    return HistoryBroker(
+def reader(broker: LinkedDataNetwork | FalseAnswers, flavour: Flavour) -> NgsiLdHistoryClient:
+    return NgsiLdHistoryClient(
         BrokerConnection("http://broker:1026"),
         "",
         context="https://example.org/context.jsonld",
@@ -49,7 +49,7 @@ def time(seconds: float) -> str:
 
 
 def read(
-    broker: LinkedDataNetwork | FalseAnswers, flavour: Flavour, interval: Stretch = HOUR, *, whole: bool = True
+    broker: LinkedDataNetwork | FalseAnswers, flavour: Flavour, interval: HistoryInterval = HOUR, *, whole: bool = True
 ) -> list[tuple[str, int, int]]:
     """Time, device and level of each change that is told."""
     found = []

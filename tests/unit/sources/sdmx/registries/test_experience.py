@@ -11,7 +11,7 @@ from builders import structures
 from builders.registries import AT_ONCE, JSON_2_0, connection
 from builders.registry import EXR, SEX, SEX_AND_FLOW, codelist, codelists, urn
 from contexture.sources.sdmx.registry import FusionRegistry, NotExpressible, Query, Reply, open_registry
-from contexture.sources.sdmx.registry.rest import Experience
+from contexture.sources.sdmx.registry.rest import FormatSupport
 from contexture_sandbox.registry import TestRegistry
 
 SEX_JSON = structures.sdmx_json("2.0", {"codelists": [structures.CODELIST_JSON]}).encode()
@@ -27,7 +27,7 @@ def server() -> Iterator[TestRegistry]:
 
 
 def test_a_kind_that_never_came_is_remembered_until_one_comes():
-    seen = Experience()
+    seen = FormatSupport()
     seen.came(FLOW, JSON_2_0)
     seen.never_comes(CODELIST, JSON_2_0)
     assert seen.is_never_given(CODELIST, JSON_2_0)
@@ -37,14 +37,14 @@ def test_a_kind_that_never_came_is_remembered_until_one_comes():
 
 
 def test_a_kind_of_which_one_came_may_always_come():
-    seen = Experience()
+    seen = FormatSupport()
     seen.came(CODELIST, JSON_2_0)
     seen.never_comes(Query("Codelist", "X", "OTHER", "1.0"), JSON_2_0)
     assert not seen.is_never_given(CODELIST, JSON_2_0)
 
 
 def test_another_structure_is_one_of_the_same_kind_where_there_is_one():
-    seen = Experience()
+    seen = FormatSupport()
     assert seen.another(CODELIST, JSON_2_0) is None
     seen.came(FLOW, JSON_2_0)
     assert seen.another(CODELIST, JSON_2_0) == FLOW

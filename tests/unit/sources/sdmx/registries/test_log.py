@@ -12,10 +12,10 @@ from builders.registries import START, told
 from builders.registry import urn
 from contexture.sources.sdmx.registry import IncompleteReplyError, LogPeriod, LogResetError
 from contexture.sources.sdmx.registry.log import FeedEntry, LogRow, joined, newest, period, rows_in, urns_in
-from contexture.sources.sdmx.registry.transport import Fetched
+from contexture.sources.sdmx.registry.transport import DownloadedFile
 
 LATER = START + timedelta(hours=1)
-FETCHED = Fetched(200, httpx.Headers({"content-type": "application/json"}), 1, START, START)
+FETCHED = DownloadedFile(200, httpx.Headers({"content-type": "application/json"}), 1, START, START)
 A = FeedEntry((urn("CL_A"),))
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from builders.registries import AT_ONCE, ML_2_1, NOTHING_FOUND, Pieces, answering, connection, packed, sequence
 from contexture.errors import ConfigurationError
-from contexture.sources.http.tokens import TokenGrant
+from contexture.sources.http.tokens import TokenRequest
 from contexture.sources.sdmx.registry import IncompleteReplyError, RegistryUnavailableError, ReplyTooLargeError
 from contexture.sources.sdmx.registry.transport import StructureDownloads, StructureRequest
 
@@ -131,7 +131,7 @@ def test_an_access_token_that_ended_early_is_asked_for_once_more(tmp_path: Path)
         seen.append(request.headers["authorization"])
         return OK if len(seen) == 2 else httpx.Response(401)
 
-    grant = TokenGrant("client_credentials", "http://registry/token", client_id="me", client_secret="s")
+    grant = TokenRequest("client_credentials", "http://registry/token", client_id="me", client_secret="s")
     transport = answering({"/structure/x": structures, "/token": token})
     network = StructureDownloads(connection("http://registry", grant=grant), AT_ONCE, transport)
     network.fetch(ASKED, tmp_path / "into")
