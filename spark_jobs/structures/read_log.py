@@ -188,9 +188,7 @@ def land_refused(intake: ReadContext, urns: Sequence[str], watermark: str | None
     later = _changed_after(intake, after)
     names = [name for name in map(same_artefact, urns) if name in listed.selected and name not in later]
     intake.queries.append(f"{len(names)} of {len(urns)} structures that were refused")
-    _log.info(
-        "%d of %d structures are read again; others are gone, or the next run publishes them", len(names), len(urns)
-    )
+    _log.info("%d of %d structures are read again; others are gone or left to the next run", len(names), len(urns))
     gone = intake.read_one_by_one(listed.selected[name] for name in names)
     _check_unchanged(intake, names, after)
     if gone:

@@ -155,7 +155,7 @@ def type_in_a_second_terminal(printed: str, folder: Path, publication: str) -> N
     # A connection that is not stored is tested as it is given; nothing listens there.
     tried = block("how-to/test-connections.md", "curl -X POST").replace("https://airflow.example", url)
     answer = json.loads(
-        terminal.run(tried.replace("kafka_default", "ignore_step").replace("broker-1", "127.0.0.1")).stdout
+        terminal.run(tried.replace("kafka_default", "not_stored").replace("broker-1", "127.0.0.1")).stdout
     )
     assert (answer["status"], "server 127.0.0.1:9092: failed" in answer["message"]) == (False, True)
 

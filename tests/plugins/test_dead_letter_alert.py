@@ -64,4 +64,4 @@ def test_nobody_hears_of_a_run_without_dead_letters(storage: Storage, server: Ma
 
 def test_a_run_that_can_not_be_looked_at_does_not_fail(storage: Storage, caplog: pytest.LogCaptureFixture) -> None:
     alert_dead_letters(storage, VEHICLES, ["unknown"], CONTEXT, LOG)
-    assert "could not be told" in caplog.text
+    assert "could not be sent" in caplog.text

@@ -171,7 +171,7 @@ def test_counting_never_fails_a_task(monkeypatch: pytest.MonkeyPatch, caplog: py
 
     metrics.count_pending("vehicles", 2)
 
-    assert "contexture.pending_outboxes could not be told" in caplog.text
+    assert "contexture.pending_outboxes could not be recorded" in caplog.text
 
 
 def test_the_page_lists_what_there_is() -> None:

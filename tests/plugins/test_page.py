@@ -309,7 +309,7 @@ def test_while_the_tables_are_away_nothing_is_said_that_they_alone_know(home, mo
     text = browser.get("publications/vehicles").text
     assert text.count("not known</") == 3
     assert not [false for false in ("never verified", ">none</a>", "0 records", "by status") if false in text]
-    assert "Nothing was put aside" not in browser.get("publications/vehicles/dead-letters").text
+    assert "There are no dead letters" not in browser.get("publications/vehicles/dead-letters").text
 
 
 def test_a_home_that_has_no_tables_says_so(home, monkeypatch):
@@ -542,16 +542,16 @@ def put_aside(home: Storage, tables: RunTables, *, file: str = "") -> None:
 
 
 def test_what_can_never_be_sent_is_seen_wherever_the_publication_is_shown(home, browser, tables):
-    assert "put aside" not in browser.get("").text
+    assert "dead-letter topic" not in browser.get("").text
     put_aside(home, tables)
     remark = (
         '<a class="small owing" href="/contexture/publications/vehicles/dead-letters">'
-        "2 records put aside, the last 2026-03-01 11:00</a>"
+        "2 records in the dead-letter topic, the last 2026-03-01 11:00</a>"
     )
     for page in ("", "publications/vehicles"):
         assert remark in browser.get(page).text
-    assert ">2 put aside</a>" in browser.get("publications/vehicles").text
-    assert ">2 put aside</a>" in browser.get("publications/vehicles/transactions").text
+    assert ">2 dead letters</a>" in browser.get("publications/vehicles").text
+    assert ">2 dead letters</a>" in browser.get("publications/vehicles/transactions").text
     [line, _] = sorted(browser.get("api/publications").json()["lines"], key=lambda each: -len(each["name"]))
     assert (line["dead_letters"]["letters"], line["dead_letter_topic"]) == (2, "contexture.dead-letter.vehicles")
 
@@ -566,7 +566,7 @@ def test_the_page_of_dead_letters_says_how_to_read_them_and_what_to_do(home, bro
     assert 'href="/contexture/publications/vehicles/actions/resynchronise"' in text
     for_readers = browser.get("publications/vehicles/dead-letters", user="eve").text
     assert "actions/" not in for_readers
-    assert "Have somebody resynchronise in full" in for_readers
+    assert "Ask an operator to resynchronise in full" in for_readers
     told = browser.get("api/publications/vehicles/dead-letters").json()
     assert [(row["outbox"], row["dead_letters"]) for row in told["rows"]] == [("outbox1", 2)]
 
@@ -583,7 +583,7 @@ def test_a_publication_whose_file_has_such_records_stop_it_says_so(home, browser
     assert "publish.on_failure: stop" in browser.get("publications/vehicles/dead-letters").text
     assert "Dead letters</dt>" not in browser.get("publications/vehicles").text
     put_aside(home, tables, file="publish: {on_failure: stop}\n")
-    assert "was put aside by the file as it was then" in browser.get("publications/vehicles/dead-letters").text
+    assert "were sent there by an earlier version of the file" in browser.get("publications/vehicles/dead-letters").text
 
 
 def test_a_run_that_waits_for_an_answer_is_shown_with_what_it_asks_and_where(home, browser):

@@ -170,7 +170,7 @@ def test_what_was_ticked_stays_so_when_the_form_comes_back(browser):
 def test_nothing_is_done_without_a_reason(browser, reason):
     answer = browser.confirm(RUN, reason=reason)
     assert answer.status_code == 409
-    assert "say why" in answer.text
+    assert "write a reason" in answer.text
     assert browser.api.asked == []
 
 
@@ -249,7 +249,7 @@ def test_the_page_says_what_came_of_what_its_reader_did_just_now_and_nothing_els
     assert "done." not in browser.get("publications/vehicles", done="suspend").text
     browser.confirm("publications/vehicles/actions/suspend")
     told = browser.get("publications/vehicles", done="suspend").text
-    assert "Suspend: done. What came of it stands below, under what people did: its DAG is paused: no run" in told
+    assert "Suspend: done. The outcome, also in the list of actions below: its DAG is paused: no run" in told
     assert "done." not in browser.get("publications/vehicles", "eve", done="suspend").text
     assert "done." not in browser.get("publications/vehicles", done="resume").text
 

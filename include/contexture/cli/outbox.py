@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Look at outboxes, send one again, or give one up. Exit codes: 0 done; 2 there is no such outbox or it stands "
-    "where this can't be done; 3 the storage did not answer.",
+    help="Look at outboxes, send one again, or give one up. Exit codes: 0 done; 2 there is no such outbox or its state "
+    "does not allow this; 3 the storage did not answer.",
 )
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id of an outbox, or its first four characters or more.")]

@@ -54,8 +54,7 @@ def conclude(
 
     Raises:
         ConfigurationError: the outbox is not approved; state stays as it is.
-        RetriableError: the storage failed, or state was moved on by another process meanwhile; concluding again ends what
-            was begun.
+        RetriableError: the storage failed, or another process moved state on; concluding again ends what was begun.
     """
     outboxes = Outboxes(storage, manifest.publication)
     outboxes.movable(manifest.outbox, "concluded")

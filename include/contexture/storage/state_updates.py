@@ -245,7 +245,7 @@ def _told_by(state: State, manifest: Manifest, shard: int) -> list[tuple[str, li
         known, filesystem = state.storage.path(path), state.storage.filesystem
         if IDENTITIES.name not in pq.read_schema(known, filesystem=filesystem).names:
             raise DefectError(
-                f"outbox {manifest.outbox} does not name the identities of its records, and some are in the dead-letter topic",
+                f"outbox {manifest.outbox} does not name its records' identities, and has dead letters",
                 next_step="abandon the outbox, so that the next run sends everything, and report this",
                 outbox=manifest.outbox,
             )

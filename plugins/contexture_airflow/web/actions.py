@@ -194,8 +194,8 @@ ACTIONS: Final[Mapping[str, Action]] = {
     ),
     "retry-outbox": Action(
         interventions.SEND_AGAIN,
-        "The failed sends of the outbox are forgotten, and a run begins that sends the rest of it at once, from where "
-        "the ledger's position, with all its attempts. For an outbox of a backfill no run begins: its own run alone sends "
+        "The failed sends of the outbox are forgotten, and a run begins that sends the rest of it at once, from the "
+        "ledger's position, with all its attempts. For an outbox of a backfill no run begins: its own run alone sends "
         "it, when its publish task is cleared.",
         _retry_outbox,
         while_suspended=_WAITS,

@@ -126,7 +126,7 @@ def test_files_of_an_earlier_format_are_reported_with_what_to_do(monkeypatch: Pa
 
 @pytest.mark.parametrize(
     ("state", "verdict", "detail"),
-    [(0, "good", "it follows a time server"), (None, "not looked at", "this system does not tell")],
+    [(0, "good", "it follows a time server"), (None, "not looked at", "this system does not report")],
 )
 def test_a_clock_that_is_right_or_unknown_stops_nothing(
     monkeypatch: Patch, state: int | None, verdict: str, detail: str

@@ -141,7 +141,7 @@ def test_a_file_that_no_sink_uses_is_not_copied(contexture, agent, tmp_path):
     done = contexture("import", "cygnus", str(agent), "--grouping", str(rules), "--output", str(out))
 
     assert done.code == 0
-    assert "whether --grouping is meant" in done.out
+    assert "whether --grouping is intended" in done.out
     assert [path.name for path in out.iterdir()] == ["kafka.yaml"]
 
 

@@ -403,8 +403,8 @@ def test_files_that_no_sink_uses_are_told_and_left_out():
 
     assert migration.drafts[0].files == ()
     assert [each for each in migration.decisions if each.startswith("whether --")] == [
-        "whether --grouping is meant: no Kafka sink says enable_grouping = true, so its file is left out",
-        "whether --mappings is meant: no Kafka sink says enable_name_mappings = true, so its file is left out",
+        "whether --grouping is intended: no Kafka sink says enable_grouping = true, so its file is left out",
+        "whether --mappings is intended: no Kafka sink says enable_name_mappings = true, so its file is left out",
     ]
     assert import_agent(GROUPED, files=RuleFiles("grouping.json")).drafts[0].files == ("grouping.json",)
 

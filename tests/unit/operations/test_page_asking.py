@@ -83,5 +83,5 @@ def test_without_airflow_it_asks_no_more_once_it_has_decided_failed_or_may_not(s
     assert status(storage, None).standing == "waiting for an answer"
     store = RunTables.of_home(storage.root)
     assert store is not None
-    store.run_failed("vehicles", RUN_ID, task="stage", message="nobody answered in time")
+    store.run_failed("vehicles", RUN_ID, task="stage", message="no answer came in time")
     assert status(storage, None).standing == "stopped"

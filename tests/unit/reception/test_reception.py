@@ -133,7 +133,7 @@ def test_a_service_in_capitals_is_the_same_service(air: Reception) -> None:
 def test_a_header_that_stands_twice_is_refused(air: Reception) -> None:
     twice = [*HEADERS.items(), ("Fiware-ServicePath", "/a")]
     response = httpx.post(air.url, content=BODY, headers=twice)
-    assert (response.status_code, "stands twice" in response.text) == (400, True)
+    assert (response.status_code, "is there twice" in response.text) == (400, True)
 
 
 @pytest.mark.parametrize(

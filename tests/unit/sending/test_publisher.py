@@ -335,7 +335,7 @@ def test_a_sender_that_was_replaced_while_it_stood_still_does_not_fence_the_othe
         raise failure("_FENCED", fatal=True)
 
     cluster.script["commit_transaction"] = [None, stands_still]
-    with pytest.raises(FencedError, match=r"stood still for longer than transaction\.timeout\.ms"):
+    with pytest.raises(FencedError, match=r"was paused for longer than transaction\.timeout\.ms"):
         publisher_of(cluster, clock=clock).publish(MemoryShard(ROWS))
     assert cluster.values("cars") == VALUES[:20]
     assert len(cluster.producers) == 2

@@ -72,7 +72,7 @@ def test_a_change_of_what_the_registry_denies_is_a_half_answer(registry: FakeReg
     registry.submit({A: ("new",)})
     registry.denied = {A}
 
-    with pytest.raises(RetriableError, match=r"tells a change of, and then does not hold, .*X:A\(1.0\)"):
+    with pytest.raises(RetriableError, match=r"reports a change of, and then does not hold, .*X:A\(1.0\)"):
         land(registry, tmp_path)
 
 

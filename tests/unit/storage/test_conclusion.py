@@ -135,7 +135,7 @@ def test_who_stood_still_while_others_concluded_takes_nothing_back(storage: Stor
         concluded(storage, second)
         concluded(storage, approved(storage, VEHICLES, 3, [Held("car1", "c"), Held("car99")]))
 
-    with pytest.raises(RetriableError, match="moved on by somebody else meanwhile"):
+    with pytest.raises(RetriableError, match="moved on by another process meanwhile"):
         concluded(StoodStill(storage.root, others), second)
 
     assert State(storage, "vehicles").pointer().sequence == 3

@@ -76,7 +76,7 @@ def test_positions_with_a_gap_are_a_defect_that_says_what_to_do(tmp_path: Path):
     table = pq.read_table(path, partitioning=None)
     pq.write_table(table.set_column(0, table.schema.field(0), pa.array([0, 2, 3])), path)
 
-    with pytest.raises(DefectError, match="position 2 stands where 1 should") as error:
+    with pytest.raises(DefectError, match="position 2 is where 1 should be") as error:
         list(OutboxShardReader(storage, made, 0).batches(1))
 
     assert "contexture outbox abandon outbox1" in error.value.next_step

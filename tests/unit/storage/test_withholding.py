@@ -130,7 +130,7 @@ def test_the_next_run_that_sends_it_ends_the_withholding(storage):
 
 def test_an_outbox_that_does_not_say_whom_it_tells_is_not_concluded(storage):
     manifest = approved(storage, VEHICLES, 1, [Held("car1")], [records("car1")])
-    with pytest.raises(DefectError, match="does not name the identities of its records"):
+    with pytest.raises(DefectError, match="does not name its records' identities"):
         concluded(storage, manifest, shard0=[0])
     assert State(storage, "vehicles").pointer().sequence == 0
 

@@ -164,7 +164,7 @@ def decisions(agents: Agents, sinks: Iterable[Component], files: RuleFiles, draf
     )
     for option, flag, given in asked:
         if given is not None and given not in used:
-            yield f"whether {option} is meant: no Kafka sink says {flag} = true, so its file is left out"
+            yield f"whether {option} is intended: no Kafka sink says {flag} = true, so its file is left out"
     if files.grouping_rules in used and not any(_encodes(agents, sink) for sink in sinks):
         yield (
             "names of entities that no grouping rule matches: Cygnus joined id and type by _, which "

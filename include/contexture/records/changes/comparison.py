@@ -122,7 +122,7 @@ def compare(
     Args:
         snapshot: the evaluated snapshot, one row per event or sighting.
         state: the state's rows.
-        proves_absence: the snapshot is complete, so that what it lacks is gone. An empty snapshot never tells absence.
+        proves_absence: the snapshot is complete, so that what it lacks is gone. An empty snapshot never proves absence.
         last_wins: of events that contradict each other the last is believed, instead of none.
         as_of: the source's clock when it was read; an entity that was to end by then and is gone needs no second
             absence.

@@ -189,7 +189,7 @@ def newest(rows: Sequence[LogRow], after: int | None, address: str) -> int:
         )
     if after is not None and last < after:
         raise LogResetError(
-            f"the log of the structure registry at {address} ends with transaction {last}, and {after} was read from it",
+            f"the log of the structure registry at {address} ends with transaction {last}, and {after} was read",
             next_step="if the registry was set up anew or restored, run the publication once in mode full",
         )
     return last

@@ -361,8 +361,8 @@ def test_a_refusal_is_told_by_the_name_of_its_problem_and_without_its_words() ->
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (httpx.Response(404, text="<html>"), "what stands before /ngsi-ld"),
-        (httpx.Response(404, json={"type": "about:blank"}), "what stands before /ngsi-ld"),
+        (httpx.Response(404, text="<html>"), "the part before /ngsi-ld"),
+        (httpx.Response(404, json={"type": "about:blank"}), "the part before /ngsi-ld"),
         (httpx.Response(403, json=[1]), "put valid credentials"),
         (httpx.Response(501, json={"type": "https://uri.etsi.org/ngsi-ld/errors/OperationNotSupported"}), "selection"),
     ],

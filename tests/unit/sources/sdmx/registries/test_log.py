@@ -60,7 +60,7 @@ def test_a_search_that_does_not_reach_back_leaves_a_gap():
 
 
 def test_a_log_that_ends_before_what_was_told_is_another_log():
-    with pytest.raises(LogResetError, match="ends with transaction 3, and 500 was told"):
+    with pytest.raises(LogResetError, match="ends with transaction 3, and 500 was read"):
         newest(rows(1, 2, 3), 500, "http://registry")
 
 
