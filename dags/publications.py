@@ -9,7 +9,7 @@ asset `published_<name>`, and a data quality report (a button on `quality_gate`)
   then clear.
 - **quality_gate** approves the outbox, or rejects it before anything is sent. *Red*: see the report. Correct source or
   rules, then start a new run.
-- **publish** sends each shard exactly once, from where the ledger stands. *Red*: clear it, or start a new run: both go
+- **publish** sends each shard exactly once, from the ledger's position. *Red*: clear it, or start a new run: both go
   on where it stopped.
 - **conclude** moves state and watermark on, and updates the asset. *Red*: clear the publish task that it names.
 

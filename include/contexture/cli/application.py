@@ -86,14 +86,14 @@ def contexture() -> None:
 
 
 def main() -> None:
-    """Runs the command line of this process; what is wrong is told in one sentence and an exit code."""
+    """Runs the command line of this process; an error is one sentence and an exit code."""
     output.escape_unencodable()
     try:
         _run()
     except ContextureError as error:
         _end(str(error), exit_codes.UNREACHABLE if isinstance(error, RetriableError) else exit_codes.USAGE)
     except BrokenPipeError:
-        sys.exit(exit_codes.INVALID)  # whoever reads has enough, as with `| head`
+        sys.exit(exit_codes.INVALID)  # the reader has enough, as with `| head`
     except OSError as error:
         place = "" if error.filename is None else f"{error.filename}: "
         denied = isinstance(error, PermissionError)

@@ -68,13 +68,13 @@ def backfill(
     topic_prefix: Annotated[str, typer.Option(help="Prefix of every topic; empty for none.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
-    """Send past intervals of a publication again, through Airflow's Backfill; tell before it what that will be.
+    """Send past intervals of a publication again, through Airflow's Backfill; show first what that will be.
 
     What is archived is read from CONTEXTURE_HOME. What a source keeps of the past is asked for by the runs themselves.
     Airflow is found by the environment, as for `contexture resync`; it takes one backfill of a DAG at a time. Runs are
     started, not waited for.
 
-    Exit codes: 0 told or started; 1 an interval would be refused, sent in part, is not over, has a run that has not
+    Exit codes: 0 shown or started; 1 an interval would be refused, sent in part, is not over, has a run that has not
     ended, or is not there at all, and with --dry-run off nothing was started; 2 a name, a date, a variable or a
     permission is wrong; 3 Airflow or the storage did not answer.
     """

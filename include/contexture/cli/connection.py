@@ -52,7 +52,7 @@ def try_connection(
     one question that its database has to answer, and which broker it is. A structure registry: which product it is,
     what it lists, what more our credentials show than the public sees, and one structure in the format. Which of both
     it is follows from --kind, from its type (contexture_ngsi, contexture_sdmx), from --media-type or --service, from
-    flavour or api in its extra, or from the publications that use it; else what answers tells. Secrets are never shown.
+    flavour or api in its extra, or from the publications that use it; else the answer decides. Secrets are never shown.
 
     Exit codes: 0 it works; 1 a step failed; 2 the connection isn't there or can't be used; 3 it could not be reached.
     """

@@ -30,7 +30,7 @@ def show_dead_letters(
     timeout_seconds: Annotated[float, typer.Option("--timeout", min=1, help="Seconds without an answer.")] = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
-    """Show the records of a publication that can never be sent, with the reason that stands in their headers.
+    """Show the records of a publication that can never be sent, with the reason from their headers.
 
     Read from its dead-letter topic, as a read-committed consumer gets it; no value is shown. The connection comes from
     the environment, as for `contexture connection test`, and needs READ on the topic.

@@ -1,4 +1,4 @@
-"""What a command's exit code tells scripts."""
+"""The exit codes of commands, for scripts."""
 
 from __future__ import annotations
 

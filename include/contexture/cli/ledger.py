@@ -34,8 +34,8 @@ def rebuild_ledger(
     """Write a lost ledger anew, from what CONTEXTURE_HOME knows of outboxes and from what lies in the topics.
 
     Pause the publication's DAG first: senders that run are fenced. A transaction is taken for sent when its records are
-    the newest of their keys, or carry their registry transaction. Where the topics do not tell (records equal to older
-    ones, as full runs have them; records without keys), it is sent again, unless --assume-sent is given. Publications
+    the newest of their keys, or carry their registry transaction. Where the topics do not show it (records equal to
+    older ones, as full runs have them; records without keys), it is sent again, unless --assume-sent is given. Files
     and connections come from the environment, as for `contexture topics plan`.
 
     Exit codes: 0 done, or shown; 2 the ledger is not lost, or something isn't there; 3 brokers or storage are away.

@@ -42,7 +42,7 @@ def serve(
 
     Ctrl-C or SIGTERM ends it, once what was begun is answered.
 
-    Exit codes: 130 or 143 it was told to stop, by that signal; 2 no publication is notified, there is no token, or the
+    Exit codes: 130 or 143 it was stopped by that signal; 2 no publication is notified, there is no token, or the
     address is taken.
     """
     from contexture.operations import environment

@@ -18,7 +18,7 @@ _ESCAPED: Final = "contexture.escaped"
 
 
 def escape_unencodable() -> None:
-    """From now on a character that an encoding lacks stands as its code, as JSON has it, and raises no error."""
+    """From now on a character that an encoding lacks is written as its code, as in JSON, and raises no error."""
     codecs.register_error(_ESCAPED, _escaped)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -34,7 +34,7 @@ def flush() -> None:
     """Writes what is left; what can't be written is an error now, and not a complaint of Python at its end.
 
     Raises:
-        OSError: nobody takes it.
+        OSError: the reader is gone.
     """
     if sys.stdout is None:
         return

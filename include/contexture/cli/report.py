@@ -46,7 +46,7 @@ def report_publication(
     Expectations with what was observed, rules with counts and samples, how volume and types changed, and plots. Read
     from CONTEXTURE_HOME and the operational tables, without Airflow and Kafka. Nothing is changed.
 
-    Exit codes: 0 told; 2 there is no such publication or run, or the file can't be written; 3 the storage did not
+    Exit codes: 0 written; 2 there is no such publication or run, or the file can't be written; 3 the storage did not
     answer.
     """
     from contexture.operations.reports.export import rendered, written

@@ -42,7 +42,7 @@ def rebuild_state(
     is sent: two full runs that follow send what the source holds, and delete what it lacks, under the usual guards.
     Publications and connections come from the environment, as for `contexture topics plan`.
 
-    Exit codes: 0 done, or shown; 2 its records don't tell their identities, an outbox waits, or something isn't there;
+    Exit codes: 0 done, or shown; 2 its records don't hold their identities, an outbox waits, or something isn't there;
     3 brokers or storage are away.
     """
     from contexture.operations.actions.rebuild import opened

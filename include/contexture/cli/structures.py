@@ -192,8 +192,8 @@ def split_message(
     """Show the maintainable artefacts of a structure message: size, hash, number of references, URN.
 
     Every byte of an artefact is kept, and whatever is odd is told: URNs that differ from what they should be, unknown
-    kinds, what stands outside of artefacts. With --to each artefact is written in a complete message of its own. What
-    --validate finds is told and changes nothing: real registries send much that their schemas refuse.
+    kinds, the text outside of artefacts. With --to each artefact is written in a complete message of its own. What
+    --validate finds is reported and changes nothing: real registries send much that their schemas refuse.
 
     Exit codes: 0 the message was split to its end; 1 it is broken or no structure message; 2 there is no such file.
     """

@@ -153,7 +153,7 @@ _SHOWN_CHARACTERS = 2_000
 
 
 def print_records_json(found: Newest) -> None:
-    """One JSON document with everything; what is no text stands as `{"base64": …}`."""
+    """One JSON document with everything; what is no text is written as `{"base64": …}`."""
     records = [
         {
             "topic": record.topic,
@@ -226,8 +226,8 @@ _JSON = typer.Option("--json", help="One JSON document for scripts.")
 def plan_topics(files: Annotated[list[Path] | None, _FILES] = None, *, as_json: Annotated[bool, _JSON] = False) -> None:
     """Show how topics differ from what publications say: partitions, replication factor, configuration.
 
-    Topics are those that files name and those that CONTEXTURE_HOME tells were sent to. Nothing is changed, and runs
-    never change a topic that is there. Connections come from the environment, as for `contexture connection test`.
+    Topics are those that files name and those that records were sent to, by CONTEXTURE_HOME. Nothing is changed, and
+    runs never change a topic that is there. Connections come from the environment, as for `contexture connection test`.
 
     Exit codes: 0 none differs; 1 some do; 2 a file or connection can't be used; 3 brokers are away.
     """

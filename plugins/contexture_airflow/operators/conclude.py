@@ -67,7 +67,7 @@ class ConcludeOperator(BaseOperator):
         return lineage_of(open_storage(), staged.publication, [staged.outbox])
 
     def get_openlineage_facets_on_failure(self, task_instance: Any) -> OperatorLineage[Any, Any]:
-        """Nothing: what is not concluded tells of no topics."""
+        """Nothing: what is not concluded names no topics."""
         from contexture_airflow.lineage import no_lineage
 
         return no_lineage()

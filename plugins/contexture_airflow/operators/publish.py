@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class PublishOutboxOperator(BaseOperator):
-    """Sends one shard of an approved outbox to Kafka, each record exactly once, from where the ledger stands.
+    """Sends one shard of an approved outbox to Kafka, each record exactly once, from the ledger's position.
 
     The connection is the publication's, of the Kafka provider's type. Sends that fail are done again by the
     publication's `batch_ttl` and `batch_retry_intervals`, whatever Airflow's own retries do: failed sends and the time

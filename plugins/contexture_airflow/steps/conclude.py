@@ -100,7 +100,7 @@ def conclude_outbox(
 
 
 def counts(manifest: Manifest, dead_letters: DeadLetterIndex) -> dict[str, JsonValue]:
-    """What the asset event tells about a run."""
+    """What the asset event says about a run."""
     return {
         "outbox": manifest.outbox,
         "sequence": manifest.sequence,
@@ -133,7 +133,7 @@ def _committed(storage: Storage, manifest: Manifest, target: Target) -> DeadLett
     """Sees that the ledger shows every record, or all that the registry did by them; None if something later is there.
 
     The tasks' own states are no proof: a person may have marked one as success. Which records went to the dead-letter
-    topic stands in the ledger's rows, too.
+    topic is in the ledger's rows, too.
     """
     dead_letters: dict[int, tuple[int, ...]] = {}
     for shard in manifest.shards:
@@ -156,7 +156,7 @@ def _committed(storage: Storage, manifest: Manifest, target: Target) -> DeadLett
 
 
 def _position(reader: OutboxShardReader, entry: LedgerEntry | None) -> int | None:
-    """Up to where a shard is in Kafka, whoever sent it; None if a later outbox stands in the ledger."""
+    """Up to where a shard is in Kafka, by any sender; None if a later outbox is in the ledger."""
     if entry is None or entry.outbox == reader.outbox_id:
         return entry.position if entry else 0
     if reader.registry and entry.source_place is not None:

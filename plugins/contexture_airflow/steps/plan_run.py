@@ -43,8 +43,8 @@ def sent_by_other_instances(
 ) -> int | None:
     """The registry transaction up to which the ledger says that the log is told, for a first run; None for all others.
 
-    What another instance has not told yet would be lost if this one told something later first. A person who asks for
-    everything takes over.
+    What another instance has not published yet would be lost if this one published something later first. A person
+    who asks for everything takes over.
     """
     begins = publication.source.has_log and pointer.outbox is None and request.interval is None
     return target.sent_log_position() if begins and request.mode != "full" else None
@@ -198,7 +198,7 @@ def other_target(pointer: StatePointer, target: Target) -> str | None:
 def next_sequence(
     storage: Storage, publication: str, pointer: StatePointer, interval: Interval | None, target: Target
 ) -> int:
-    """One more than everything that was concluded, waits, or stands in the ledger; backfilled intervals count alone."""
+    """One more than everything that was concluded, waits, or is in the ledger; backfilled intervals count alone."""
     outboxes = Outboxes(storage, publication)
     waiting = [status for status in outboxes.pending() if outboxes.manifest(status.outbox).interval == interval]
     concluded = 0 if interval is not None else pointer.sequence

@@ -77,7 +77,7 @@ class ShardAttempts:
         shard: which shard.
         schedule: how many attempts, and when.
         report: gets a sentence for each failed attempt.
-        noted: is told each new standing.
+        noted: called with each new state.
         then: what sends the outbox when every attempt has failed.
         longest_sleep: longer waits raise `SendLaterError` instead of being slept.
         clock, sleep: for tests.
@@ -380,7 +380,7 @@ def send_shard(
     """Sends what is not yet sent of one shard, by the attempts it has; of a concluded outbox that is nothing.
 
     Raises:
-        ConfigurationError: the outbox is not approved, or tells changes to what another Kafka cluster holds.
+        ConfigurationError: the outbox is not approved, or has changes to what another Kafka cluster holds.
         SendLaterError: the next attempt is due long from now.
         AttemptsUsedUpError: no attempt is left; the outbox stays as it is.
         ContextureError: as `contexture.sending.Publisher.publish`.
@@ -427,7 +427,7 @@ def _expect_ledger(
 
 
 def was_made_for_other_cluster(storage: Storage, manifest: Manifest, target: Target) -> bool:
-    """Whether an outbox tells changes to what another Kafka cluster holds: a backfill does not go by what one holds."""
+    """Whether an outbox has changes to what another Kafka cluster holds; a backfill never has."""
     if manifest.mode == "backfill":
         return False
     decided_for = staged_order(storage, manifest.publication, manifest.run).cluster

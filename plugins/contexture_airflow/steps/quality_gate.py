@@ -74,9 +74,9 @@ def judge(storage: Storage, staged: StagedOutbox, *, dry_run: bool, target_for: 
 
 
 def _begin_log(storage: Storage, manifest: Manifest, target: Target) -> None:
-    """Lets an instance that has told nothing begin where the others are, if there are any.
+    """Lets an instance that has published nothing begin where the others are, if there are any.
 
-    Began it later, what lies between would be told by nobody: the others leave out what is below its transactions.
+    Began it later, no instance would publish what is between: the others leave out what is below its transactions.
     Where the run knew how far they were, its pull has seen that nothing of what lies between is selected.
     """
     if not (manifest.watermark or "").isdecimal():

@@ -26,7 +26,7 @@ _LONGEST: Final = 150
 
 
 class ShrinkDecision(StoredDocument):
-    """What was decided: `who` is the user as Airflow knows them; None where nobody answered in time."""
+    """What was decided: `who` is the user as Airflow knows them; None where no answer came in time."""
 
     approved: bool
     who: str | None
@@ -38,7 +38,7 @@ class ShrinkDecision(StoredDocument):
         user = event.get("responded_by_user") or {}
         name = str(user.get("name") or user.get("id") or "") or None
         reason = str((event.get("params_input") or {}).get("reason") or "").strip()
-        # Whatever is not plainly an approval by somebody deletes nothing.
+        # Anything but a plain approval by a person deletes nothing.
         approved = "error" not in event and list(event.get("chosen_options") or []) == [APPROVE] and name is not None
         return cls(approved=approved, who=name, reason=reason or "no reason was given")
 
@@ -52,7 +52,7 @@ class ShrinkDecision(StoredDocument):
 
 
 def asked_about(storage: Storage, publication: Publication, run: str, error: ConfigurationError) -> ShrinkReport | None:
-    """What a person is asked about when a run has failed so; None where nobody is to be asked."""
+    """What a person is asked about when a run has failed so; None where no one is asked."""
     if publication.source.shrink_limit.beyond != "ask" or "vanishing" not in error.context:
         return None
     return read_shrink_report(storage, publication.name, run)

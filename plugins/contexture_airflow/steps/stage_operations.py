@@ -17,20 +17,20 @@ from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.stage import PlacedOrder
 
 MOST_EVENTS: Final = 100_000
-"""What one run tells at most; the next one goes on."""
+"""What one run publishes at most; the next one goes on."""
 
 
 class EventClaim(StoredDocument):
-    """Which events a run tells: those behind one place and up to another."""
+    """Which events a run publishes: those after one position up to another."""
 
     after: int
     until: int
 
 
 def stage_operations(storage: Storage, request: RunRequest, placed: PlacedOrder, report: Report) -> StagedOutbox:
-    """The outbox with the events that no concluded run has told; a retry prepares the same one again.
+    """The outbox with the events that no concluded run has published; a retry prepares the same one again.
 
-    In mode full it is what the tables still hold, told or not.
+    In mode full it is what the tables still hold, published or not.
 
     Raises:
         ConfigurationError: there are no operational tables, or the run is one that can't be.
@@ -76,7 +76,7 @@ def _read(storage: Storage, order: StageOrder) -> EventBatch:
 
 
 def _claim(storage: Storage, order: StageOrder, store: RunTables, told: int) -> EventClaim:
-    """What the run tells, decided once: what happens while it is tried again is for the next run."""
+    """What the run publishes, decided once: what happens while it is tried again is for the next run."""
     path = f"{PublicationFolder(order.publication.name).landing(order.run)}/claim.json"
     try:
         return EventClaim.from_file(storage, path)

@@ -241,7 +241,7 @@ _LOOKED_AT: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class ConfirmationFacts:
-    """What stands beside the form.
+    """What is shown beside the form.
 
     Attributes:
         facts: names and values.

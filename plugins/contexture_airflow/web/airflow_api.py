@@ -15,7 +15,7 @@ from fastapi import Request
 from contexture.errors import ConfigurationError, RetriableError
 from contexture_airflow.web.asgi import AIRFLOW
 
-# What tells Airflow who asks, and that a page did.
+# Who asks, for Airflow, and that a page did.
 _FORWARDED: Final = ("cookie", "authorization", "referer")
 _LONGEST_ANSWER: Final = 300
 

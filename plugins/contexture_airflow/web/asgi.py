@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
 PREFIX: Final = "/contexture"
-"""The path of the page in Airflow's API server; the endpoint of notifications stands below it, and is mounted first."""
+"""The path of the page in Airflow's API server; the endpoint of notifications is below it, and is mounted first."""
 
 VIEW: Final = {"name": "Contexture", "href": f"{PREFIX}/", "destination": "nav", "url_route": "contexture"}
 """The entry in Airflow's navigation: the page in a frame."""

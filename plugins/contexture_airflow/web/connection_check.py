@@ -53,7 +53,7 @@ def try_connection(request: Request, reader: Reading, form: Filled, name: str, c
 
 
 class ConnectionCheckStream:
-    """One test, in a thread of its own, so that its steps can be told while it goes on.
+    """One test, in a thread of its own, so that its steps can be shown while it goes on.
 
     Args:
         reader: who asks.

@@ -54,7 +54,7 @@ class SubmittedForm:
 
 
 def new_form() -> str:
-    """What tells a form from all others: when it was shown, and some letters."""
+    """What makes a form unique: when it was shown, and some letters."""
     return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}_{uuid4().hex[:8]}"
 
 
@@ -82,7 +82,7 @@ async def read_form(request: Request) -> SubmittedForm:
 
 
 def token_for(request: Request, user: str, what: str) -> str:
-    """What a form for this user and this action carries, so that nobody else can have written it. Good for an hour."""
+    """What a form for this user and this action carries, so that no one else can have written it. Valid for an hour."""
     return _token(request, user, what, int(time.time() // _HOUR_SECONDS))
 
 

@@ -67,7 +67,7 @@ class Installation:
         return Sources(storage, self._tables(storage), files.publications, dags, self._clock())
 
     def note(self, row: InterventionRow) -> None:
-        """Keeps what a person did; where the tables are away, the log of the API server alone tells of it."""
+        """Stores what a person did; where the tables are away, only the log of the API server has it."""
         try:
             store = self._store_of(self._storage())
             if store is not None:

@@ -98,7 +98,7 @@ def export_report(
     last: RunCount | None = None,
     run: Annotated[str | None, Query(max_length=300)] = None,
 ) -> Response:
-    """What `contexture report` tells, as a file; at most 1,000 runs, for the server waits for it."""
+    """The output of `contexture report`, as a file; at most 1,000 runs, for the server waits for it."""
     if since is not None and until is not None and since >= until:
         raise HTTPException(422, "since: this is not before until")
     # As on the command line: who chooses a time gets the runs of it.
@@ -123,7 +123,7 @@ def _content(reader: Reader, name: str, period: ReportPeriod, form: str) -> byte
 
 ENTITIES = 10
 STRUCTURES = 20_000
-"""Of so many it is told where they go."""
+"""For so many the page shows where they go."""
 _COLUMNS = ["operation", "path", "body", "media_type", "received_at"]
 
 
@@ -240,7 +240,7 @@ def show_publication(reader: Reading, name: str, done: str = "") -> str:
 
 
 def _just_done(found: detail.Detail, action: Action, reader: Reader) -> InterventionRow | None:
-    """What came of an action: an address that somebody made up, or kept, tells of none that was not done just now."""
+    """What came of an action: an address that was made up, or kept, shows none that was not done just now."""
     rows = (each for each in found.interventions if each.action == action.title and each.who == reader.who)
     return next((each for each in rows if reader.sources.now - each.at < _JUST_NOW), None)
 

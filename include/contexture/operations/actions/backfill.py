@@ -198,7 +198,7 @@ def start(plan: BackfillPlan, airflow: AirflowClient | None = None) -> tuple[Bac
         airflow: for tests; by default the one that the environment names.
 
     Returns:
-        the plan, with each interval whose own run has not ended told as `running`, and the backfill's id if none is.
+        the plan, with intervals whose own run has not ended as `running`, and the backfill's id if none is.
 
     Raises:
         ConfigurationError: Airflow refuses it, or runs another one of this DAG.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def source_kind(connection_id: str, registry: RegistryCheck, *, service: str, media_type: str) -> SourceKind | None:
-    """The kind of the source behind a connection; None where nobody says it.
+    """The kind of the source behind a connection; None where it is not configured.
 
     Args:
         connection_id: of the connection.
@@ -124,7 +124,7 @@ def check_connection_fields(
     kind: SourceKind | None = None,
     told: Told = ignore_step,
 ) -> CheckOutcome:
-    """Tests a connection by its fields, wherever they were kept; `told` gets each step as soon as it is done.
+    """Tests a connection by its fields, wherever they were kept; `told` receives each step as soon as it is done.
 
     Args and errors are those of `check_connection`.
     """
@@ -155,7 +155,7 @@ def _target(connection_id: str, fields: ConnectionFields) -> Target:
 
 
 def _check_unknown_source(registry: RegistryCheck, broker: BrokerCheck, told: Told) -> CheckOutcome:
-    """The test of a source of which nobody has said what it is."""
+    """The test of a source whose kind is not configured."""
     if registry.is_fusion():
         return registry.outcome()
     outcome = broker.outcome()
@@ -225,7 +225,7 @@ def try_kafka(
     *,
     transactional_id_prefix: str | None = None,
 ) -> CheckOutcome:
-    """Tries a connection, step by step; `told` gets each step as soon as it is done.
+    """Tries a connection, step by step; `told` receives each step as soon as it is done.
 
     Args:
         connection_id: of the connection.

@@ -86,7 +86,7 @@ def resynchronise(dags: DagControl, publications: Sequence[str], *, mode: str, r
 
 
 def refuse_paused(dags: DagControl, dag: str) -> None:
-    """Lets only those pass who ask a DAG that runs: what is asked of a paused one waits, and nobody would know why.
+    """Lets only those pass who ask a DAG that runs: what is asked of a paused one waits without a visible reason.
 
     Raises:
         ConfigurationError: it is paused, or Airflow does not know it.

@@ -72,7 +72,7 @@ def describe_outbox(found: FoundOutbox) -> OutboxReport:
 
 
 def next_step(found: FoundOutbox, *, backfill: bool, baseline: bool = False) -> str:
-    """What a person can do about an outbox where it stands."""
+    """What a person can do about an outbox in its state."""
     outbox, dag = found.status.outbox, f"publish_{found.publication}"
     if found.status.status == "prepared":
         return f"wait for the quality gate of its run; if that run has ended, start {dag}: it rejects it and reads anew"

@@ -305,7 +305,7 @@ class _Outcome:
 
 
 def preview(publication: NgsiPublication, samples: SampleEntities) -> Preview:
-    """The records that the sample would become, as far as one run of it alone tells.
+    """The records that the sample would become, as far as one run of it alone shows.
 
     Raises:
         ConfigurationError: the publication can't be rendered.

@@ -168,10 +168,10 @@ Shard = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """What stands in the tables again.
+    """What is in the tables again.
 
     Attributes:
-        sent: transactions that the ledger tells.
+        sent: transactions that the ledger has.
         pending: transactions of approved outboxes that are still to be sent, as far as is known.
         attempts: shards of which a send has failed.
     """
@@ -185,9 +185,9 @@ class Rebuilt:
 def rebuild_tables(
     store: RunTables, storage: Storage, publication: str, ledger: Iterable[tuple[int, LedgerEntry]]
 ) -> Rebuilt:
-    """Writes what ledger and storage tell of a publication into the tables; a second time changes nothing.
+    """Writes what ledger and storage hold of a publication into the tables; a second time changes nothing.
 
-    Rows that are there already and that neither tells stay. Runs are not told again: Airflow has them, and neither
+    Rows that are there already and that neither holds stay. Runs are not restored: Airflow has them, and neither
     ledger nor storage keep what they were called.
 
     Args:
@@ -213,7 +213,7 @@ def rebuild_tables(
 
 
 def _begun(store: RunTables, storage: Storage, publication: str) -> dict[Shard, ShardManifest]:
-    """The shards of approved outboxes; all that they tell of a registry is pending for now."""
+    """The shards of approved outboxes; all that they hold of a registry is pending for now."""
     found: dict[Shard, ShardManifest] = {}
     outboxes = Outboxes(storage, publication)
     for status in outboxes.pending():

@@ -60,7 +60,7 @@ def enveloped(envelope: StructureEnvelope) -> RecordSize:
 
 
 WAIT_SECONDS = 15.0
-"""How long brokers are waited for: somebody is waiting at a command line."""
+"""How long brokers are waited for: a person is waiting at a command line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def measure_publications(loaded: Sequence[LoadedPublication], progress: Callable
 
     Args:
         loaded: the publications.
-        progress: gives who is told how far one of them is.
+        progress: returns the progress of one of them.
     """
     return [_measured(each, progress) for each in loaded]
 

@@ -30,7 +30,7 @@ class TopicContents:
         entities: attribute name to (timestamp in ms, digest), by entity.
         lines: how many were read.
         unreadable: values that hold no lines.
-        tombstones: records without a value; they tell no line.
+        tombstones: records without a value, which have no line.
     """
 
     entities: dict[Entity, dict[str, tuple[int, bytes]]] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class TopicContents:
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """An entity of both sides, with the attributes that differ or that only one side tells."""
+    """An entity of both sides, with the attributes that differ or that only one side has."""
 
     entity: Entity
     differing: tuple[str, ...]
@@ -73,7 +73,7 @@ class TopicComparison:
     """How two sides differ.
 
     Attributes:
-        equal: entities that both sides tell alike.
+        equal: entities that are equal on both sides.
         only_left, only_right: entities of one side.
         differing: entities of both sides that differ.
     """
@@ -90,7 +90,7 @@ class TopicComparison:
 
 
 def compare(left: TopicContents, right: TopicContents) -> TopicComparison:
-    """How what two sides tell differs, entities in order."""
+    """The differences of two sides, entities in order."""
     both = sorted(left.entities.keys() & right.entities.keys())
     differing = [each for entity in both if (each := _difference(entity, left, right)) is not None]
     return TopicComparison(
@@ -184,7 +184,7 @@ class Compared:
 
 
 def compare_sides(left: str, right: str, pairs: Pairs, *, timeout_seconds: float) -> Compared:
-    """What the topics of two connections tell.
+    """The contents of the topics of two connections.
 
     Raises:
         ConfigurationError: a connection or a named topic isn't there.

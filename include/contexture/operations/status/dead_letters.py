@@ -23,7 +23,7 @@ class DeadLetterStatus(StoredDocument):
     Attributes:
         topic: where they are put; None where the file has them stop the sending, or there is no good file.
         last_run: how many the last concluded run put there; None where its files are no longer kept.
-        kept: how many all runs put there whose transactions are kept; None where the operational tables tell nothing.
+        kept: how many all runs put there whose transactions are kept; None without the operational tables.
         last_at: when the last of these was.
         outstanding: whether no full run has tried them again since.
     """
@@ -40,7 +40,7 @@ class DeadLetterPage:
     """A page of the transactions that put records aside, the latest first.
 
     Attributes:
-        topic: where records are put aside by the file as it is now; None where they stop the sending.
+        topic: the dead-letter topic by the file as it is now; None where they stop the sending.
         connection: id of the connection to Kafka; None without a good file.
         told: all that the operational tables tell.
     """
@@ -60,7 +60,7 @@ def dead_letter_topic(sources: Sources, name: str) -> str | None:
 
 
 def count_dead_letters(sources: Sources, name: str) -> DeadLetterTotals | None:
-    """What the tables tell; None where they tell nothing."""
+    """The tables' answer; None without one."""
     return sources.tables.ask(lambda history: history.put_aside(name), None)
 
 
@@ -81,7 +81,7 @@ def dead_letter_status(sources: Sources, name: str, last: Manifest | None) -> De
 
 
 def of_outbox(storage: Storage, manifest: Manifest) -> int | None:
-    """How many records of a concluded outbox were put aside; None where what tells it is damaged.
+    """How many records of a concluded outbox are dead letters; None where the index is damaged.
 
     Raises:
         RetriableError: the storage did not answer.

@@ -39,7 +39,7 @@ class QualitySummary:
     Attributes:
         status: what has become of it; None where that can't be read.
         report, data_docs: whether they are there.
-        dead_letters: records that were put aside; None where what tells it is damaged.
+        dead_letters: dead letters; None where their index is damaged.
     """
 
     outbox: str
@@ -67,7 +67,7 @@ class Detail:
         interventions: what people did, the latest first.
         vanishing: what the latest run would have deleted, where the guard against shrinking stopped it.
         connections: ids of the connections that it reads from and sends to.
-        tables_problem: why the operational tables tell nothing, if something is wrong.
+        tables_problem: why there are no operational tables, if something is wrong.
     """
 
     line: PublicationLine
@@ -101,7 +101,7 @@ class StepTime:
     """How long a task of a run took; of several shards, from the first beginning to the last end.
 
     Attributes:
-        map_index: of several shards, the one whose log tells most: the first of those that `state` is of.
+        map_index: of several shards, the one whose log shows most: the first of those that `state` is of.
     """
 
     task: str

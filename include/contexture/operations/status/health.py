@@ -75,7 +75,7 @@ class DagFacts:
 
 @dataclass(frozen=True, slots=True)
 class HealthAssessment:
-    """Where a publication stands, and why; `reason` is empty where the word says it all."""
+    """The state of a publication, and why; `reason` is empty where the word says it all."""
 
     standing: PublicationHealth
     reason: str = ""
@@ -88,19 +88,19 @@ def assess_health(
     dag: DagFacts | None,
     asked: str | None = None,
 ) -> HealthAssessment:
-    """Where a publication stands.
+    """The state of a publication.
 
     Args:
         pointer: its state on storage.
-        latest: the run that began last; None when the operational tables tell none.
+        latest: the run that began last; None without the operational tables.
         pending: its outboxes that are not at their end.
         dag: what Airflow knows; None when it knows nothing, and the tables are believed.
-        asked: what a run of it waits to be told; None when none waits so.
+        asked: the question that a run of it waits for; None when none waits.
     """
     if asked is not None:
         return HealthAssessment(PublicationHealth.ASKING, asked)
     urgent = most_urgent([send for outbox in pending for send in outbox.sends])
-    # Airflow goes on with no run of a paused DAG: what is wrong must not hide behind one that stands still.
+    # Airflow goes on with no run of a paused DAG: what is wrong must not hide behind one that is paused.
     held = dag is not None and dag.paused and dag.active
     if not held and (dag.active if dag else latest is not None and latest.state == "running"):
         return HealthAssessment(PublicationHealth.RUNNING, _attempts(urgent))

@@ -86,14 +86,14 @@ class PublicationLine:
     Attributes:
         is_configured: whether a good file of this name is there.
         paused: whether its DAG is suspended; None when Airflow does not know it.
-        reason: why it stands where it stands; empty when the word says it all.
+        reason: why it has this state; empty when the word says it all.
         source_transaction: the registry's id of the last transaction that was sent.
         quarantined: entities or structures that the last concluded run held back; None when it is no longer kept.
         owes_full: why the next run sends everything.
         incomplete: since when and why deletions in the source are not detected, if that lasts; empty otherwise.
         today: what was sent since midnight, UTC; None while the operational tables are away.
         asked: what its run waits to be told.
-        dead_letters: what can never be sent and was put aside, in all runs that are kept.
+        dead_letters: records that can never be sent, of all runs that are kept.
         dead_letter_topic: where it is put; None where it would stop the sending.
         schedule: when it runs, in words (UTC); empty where only people and events start it.
     """
@@ -126,7 +126,7 @@ class PublicationLine:
 
 @dataclass(frozen=True, slots=True)
 class TableSums:
-    """By publication: what was sent today, what the last verification found, what was put aside."""
+    """By publication: what was sent today, what the last verification found, the dead letters."""
 
     today: Mapping[str, Volume]
     verified: Mapping[str, VerificationRow]
@@ -141,7 +141,7 @@ class Overview:
         counts: how many publications stand where, over all pages.
         suspended: how many are suspended, wherever they stand.
         bad_files: files that are no good publication, by name.
-        tables_problem: why the operational tables tell nothing, if something is wrong.
+        tables_problem: why there are no operational tables, if something is wrong.
     """
 
     lines: tuple[PublicationLine, ...]
@@ -181,7 +181,7 @@ def overview(
 
 
 def sums_of(sources: Sources, names: Sequence[str]) -> TableSums:
-    """Of these publications what the tables tell of many at once; nothing where they do not answer."""
+    """What the tables say of these publications at once; nothing where they do not answer."""
     midnight = sources.now.replace(hour=0, minute=0, second=0, microsecond=0)
 
     def asked(history: History) -> TableSums:

@@ -85,7 +85,7 @@ class Tables:
         self.problem = problem
 
     def ask(self, question: Callable[[History], _Answer], otherwise: _Otherwise) -> _Answer | _Otherwise:
-        """The answer, or `otherwise` when there is nobody to ask."""
+        """The answer, or `otherwise` when there are no tables."""
         if self._history is None:
             return otherwise
         try:

@@ -83,7 +83,7 @@ class OperationsReader:
         return Tables(self._store, self.problem)
 
     def of(self, publication: str) -> Operations | None:
-        """What the tables tell about a publication; after a first failure they are not asked again."""
+        """The tables' answer about a publication; after a first failure they are not asked again."""
         if self._store is None:
             return None
         try:
@@ -160,7 +160,7 @@ class PendingStatus(StoredDocument):
 
 
 class Lag(StoredDocument):
-    """How far Kafka is behind what is known of the source. What it did since it was read last, nobody knows.
+    """How far Kafka is behind what is known of the source. What it did since it was read last is unknown.
 
     Attributes:
         seconds: age of the oldest of what was read or notified, and is not concluded; 0 when nothing waits.
@@ -211,13 +211,13 @@ class StatusReport(StoredDocument):
 
     Attributes:
         running: whether it tells what changes: its file is good, its DAG is not suspended, nothing has stopped it, and
-            it waits for nobody's answer.
+            it waits for no person's answer.
         standing: stopped, waiting for an answer, owing a resync, deletions not detected, waiting to send, running
             (now), never run, or idle.
         reason: why; empty where the word says it all.
         suspended: whether its DAG is paused; None where Airflow was not asked.
         attempt, next_try_at: of the first pending outbox of which a send has failed.
-        dead_letters: what can never be sent and was put aside.
+        dead_letters: records that can never be sent.
         deletions: whether it learns what is deleted in its source.
         topics: which of its topics were removed and are not filled again.
     """
@@ -369,9 +369,9 @@ class PublicationStatus(StoredDocument):
         baseline: whether the last concluded run noted what a registry holds, and sent nothing.
         quarantined: entities or structures that the last concluded run held back; None when it is no longer kept.
         owes_full: why the next run sends everything.
-        damaged: whether its files can't be read: nothing of them is told here then, and `status` says why.
+        damaged: whether its files can't be read: nothing of them is shown then, and `status` says why.
         waiting: what is in its inbox; None when nothing is.
-        operations: its latest run and transactions; None when the operational tables tell nothing.
+        operations: its latest run and transactions; None without the operational tables.
         status: what monitoring asks for, the same as by HTTP.
     """
 
@@ -394,7 +394,7 @@ class PublicationStatus(StoredDocument):
 
     @property
     def question(self) -> str | None:
-        """What a run waits for somebody to answer; None where none does."""
+        """The question that a run waits for; None where none waits."""
         return self.status.reason if self.status.standing is PublicationHealth.ASKING else None
 
     @property
