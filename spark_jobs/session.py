@@ -83,7 +83,7 @@ SETTINGS = {
     # A second copy of a slow task would ask the source for the same once more.
     "spark.speculation": "false",
 }
-"""What the jobs need, whoever submits them; spark-submit's own settings win where they differ."""
+"""What the jobs need, in every way of submitting them; spark-submit's own settings win where they differ."""
 
 
 def start_session(name: str) -> SparkSession:

@@ -69,7 +69,7 @@ def lineage_of(storage: Storage, publication: str, outboxes: Iterable[str]) -> O
 
 
 def no_lineage() -> OperatorLineage[Any, Any]:
-    """What is told where there is nothing to tell; of None the provider complains in the task's log."""
+    """What is told where there is nothing to show; of None the provider complains in the task's log."""
     from airflow.providers.openlineage.extractors import OperatorLineage
 
     return OperatorLineage()

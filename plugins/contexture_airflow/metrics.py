@@ -132,7 +132,7 @@ def _time(metric: Metric, seconds: float, publication: str) -> None:
 def _tell(
     metric: Metric, call: Callable[[Any, dict[str, str]], object], publication: str, tags: Mapping[str, str]
 ) -> None:
-    # The steps run without Airflow too, and then there is nobody to tell.
+    # The steps run without Airflow too, and then there is no one to show.
     if "airflow.sdk" not in sys.modules:
         return
     try:

@@ -36,7 +36,7 @@ class RunRequest(XComModel):
 
     Attributes:
         run_type: Airflow's, such as `scheduled` or `manual`.
-        triggered_by: the user who started it, as Airflow knows them; None where nobody did.
+        triggered_by: the user who started it, as Airflow knows them; None where no one did.
         since: from when on a concluded full run is enough, and this run sends changes alone.
     """
 

@@ -31,7 +31,7 @@ def _record_start_event(
 ) -> None:
     """A run has been planned, and perhaps for a publication that has changed.
 
-    Runs that tell such events are not told: each would give the next one something to tell.
+    Runs that show such events are not told: each would give the next one something to show.
     """
     if fingerprint_before not in {None, plan.fingerprint}:
         _tell(
@@ -165,7 +165,7 @@ class ShardNotes:
         self._registry = tuple(part for each in of_shard for part in each.registry)
 
     def began(self) -> None:
-        """Its next transaction is pending, or all that tell what a registry did."""
+        """Its next transaction is pending, or all that show what a registry did."""
         self._journal.note(
             lambda store: store.shard_begins(self._publication, self._outbox, self._shard, self._registry)
         )

@@ -1,4 +1,4 @@
-"""Names and places that DAGs, operators and whoever sets Airflow up must agree on."""
+"""Names and places that DAGs, operators and anyone who sets Airflow up must agree on."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ class NgsiReader(DataSourceReader):
 
         Raises:
             ContextureError: as `Broker.walk`; of one of the classes in `contexture.errors`, whose name in the
-                driver's text tells the intent.
+                driver's text shows the intent.
         """
         assert isinstance(partition, WalkShare)
         try:

@@ -236,7 +236,7 @@ def _grouper(preparation: StageContext) -> LineGrouper | SingleRecords:
 
 
 def _columns(preparation: StageContext) -> Any:
-    """The columns of records; where these may go to a dead-letter topic, each says whom it tells."""
+    """The columns of records; where these may go to a dead-letter topic, each says whom it shows."""
     aside = preparation.publication.publish.on_failure == "dead-letter"
     return pa.schema([*OUTBOX, IDENTITIES]) if aside else OUTBOX
 

@@ -61,7 +61,7 @@ class SentTopics:
 
     @cached_property
     def meanings(self) -> Any:
-        """What each event's topic stands for; its own identity where nothing else is said."""
+        """What each event's topic represents; its own identity where nothing else is said."""
         own = pa.array(hash_words(self.identities)[0].view(np.int64))
         return pc.coalesce(self._sent.column("meaning").combine_chunks(), own).to_numpy()
 
@@ -94,7 +94,7 @@ class TopicOwners:
     Attributes:
         holds: for each event whether its identity had its topic before.
         known: by the number of a topic the meanings of newcomers that others of state have there too.
-        foreign: by the number of a topic somebody who has it, and whom the run does not send to it; only of topics
+        foreign: by the number of a topic someone who has it, and whom the run does not send to it; only of topics
             that get a new meaning.
     """
 

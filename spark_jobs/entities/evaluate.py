@@ -64,7 +64,7 @@ class PublishedHashes:
         self._lookup = lookup
 
     def has(self, candidates: Sequence[Candidate]) -> list[bool]:
-        """Whether the target has each of them as it is; where everything is sent, nobody asks."""
+        """Whether the target has each of them as it is; where everything is sent, no one asks."""
         if self._everything or not candidates:
             return [False] * len(candidates)
         identities = pa.array([candidate.identity_hash for candidate in candidates], pa.binary(16))

@@ -231,7 +231,7 @@ def plan(
     Args:
         preparation: what is prepared.
         landed: how many objects were landed.
-        proves_absence: the snapshot is complete enough to tell what is gone.
+        proves_absence: the snapshot is complete enough to show what is gone.
         confirmed_shrink: a person has confirmed that much may be deleted.
         as_of: the source's clock when it was read.
 

@@ -201,7 +201,7 @@ def read_source(
     with open_broker(
         connection, selection.service, selection.dialect, patience=patience, transport=transport
     ) as broker:
-        # Whoever is asked about its flavour is asked once, not by every task.
+        # Anyone who is asked about its flavour is asked once, not by every task.
         selection = selection.spoken_to(broker.flavour)
         queries = tuple(broker.describe(walk.query) for walk in walks)
         before = _health(broker, walks)

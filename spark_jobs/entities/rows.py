@@ -196,7 +196,7 @@ def _table(rows: Sequence[tuple[Any, ...]], schema: Any) -> Any:
 def outdated(snapshot: Any, reader: StateReader, sequence: int) -> Any:
     """Rows of the snapshot whose identity the target holds newer: by the time of change, or, where that is the same or
     not known, because it was sent by a later run than the one that refused the event. An entity may be notified several
-    times before one run: what that run sent of it counts as newer then, for nothing tells which came last.
+    times before one run: what that run sent of it counts as newer then, for nothing shows which came last.
 
     Args:
         snapshot: with `identity_hash`, `entity_hash`, `modified_at` and `notified`.
@@ -214,7 +214,7 @@ def outdated(snapshot: Any, reader: StateReader, sequence: int) -> Any:
 
 def superseded_by_state(snapshot: Any, reader: StateReader) -> Any:
     """Rows of the snapshot that would undo what the target holds: it has something newer, or nothing (any more), or
-    nobody knows which of both is newer. Arguments as of `outdated`.
+    no one knows which of both is newer. Arguments as of `outdated`.
     """
     rows = _held(snapshot, reader, ["identity_hash", "modified_at"])
     is_newest = pc.less_equal(rows.column("modified_at"), snapshot.column("modified_at"))

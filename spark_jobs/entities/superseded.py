@@ -64,7 +64,7 @@ def current_rows(storage: Storage, work: str, columns: list[str], chosen: Any = 
 
 
 def discard_quarantined(storage: Storage, preparation: StageContext, rows: Any, events: Any) -> None:
-    """Takes objects out of the quarantine that a newer version supersedes, because nobody has to look at these.
+    """Takes objects out of the quarantine that a newer version supersedes, because no one has to look at these.
 
     Args:
         storage: the home.

@@ -12,7 +12,7 @@ import threading
 
 
 def preload() -> threading.Thread:
-    """Imports Great Expectations in the background; whoever needs it earlier just waits for the import lock."""
+    """Imports Great Expectations in the background; anyone who needs it earlier just waits for the import lock."""
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
     thread = threading.Thread(target=_import_great_expectations, name="preload-great-expectations", daemon=True)
     thread.start()

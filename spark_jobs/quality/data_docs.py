@@ -121,7 +121,7 @@ _FROM_DATA = ("result", "exception_info")
 def escape_results(validations: Path) -> None:
     """Escapes the data in stored results, for Data Docs put it into their pages as it is (measured with 1.24.1).
 
-    An entity whose type is `<script>` would otherwise run in the browser of whoever looks at why it was refused.
+    An entity whose type is `<script>` would otherwise run in the browser of anyone who looks at why it was refused.
     """
     for file in validations.rglob("*.json"):
         document = json.loads(file.read_bytes())
@@ -140,7 +140,7 @@ def copy(site: Path, validations: Path, storage: Storage, target: str) -> None:
         target: the folder there.
     """
     for page in site.rglob("*.html"):
-        # The index is filled by a script, from several other hosts: ours tells the same.
+        # The index is filled by a script, from several other hosts: ours shows the same.
         if page.parent != site:
             written = self_contained(page.read_text(encoding="utf-8"))
             storage.write(f"{target}/{page.relative_to(site).as_posix()}", written.encode())

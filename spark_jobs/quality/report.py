@@ -96,7 +96,7 @@ class Report:
 
 
 def page(report: Report) -> bytes:
-    """The page as UTF-8 HTML; every text in it is escaped, for ids and values come from anybody."""
+    """The page as UTF-8 HTML; every text in it is escaped, for ids and values come from anyone."""
     environment = Environment(
         loader=PackageLoader("spark_jobs.quality"),
         autoescape=True,

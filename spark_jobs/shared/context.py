@@ -108,7 +108,7 @@ class StageContext:
 
     @property
     def is_backfill(self) -> bool:
-        """Whether a history is sent again, which neither follows on state nor tells what is gone."""
+        """Whether a history is sent again, which neither follows on state nor shows what is gone."""
         return self.order.mode == "backfill"
 
     @property

@@ -83,7 +83,7 @@ class Conversion:
         Raises:
             NotTranscodableError: it can't be converted (a `RejectedError`).
         """
-        # Whoever converts nothing needs neither this nor the HTTP client that it comes with.
+        # Anyone who converts nothing needs neither this nor the HTTP client that it comes with.
         from contexture.sources.sdmx.transcoding import transcode
 
         result = transcode(artefact, self._target, moment)
@@ -245,7 +245,7 @@ class StructureEvaluator:
         return Seen(_columns(row, ChangeKind.QUARANTINED if errors else ChangeKind.SEND) | columns, errors)
 
     def _ignore_step(self, urn: str, media_type: str | None) -> Violation | None:
-        """Why the publication's envelope can't tell a structure; None when it can, or there is no envelope."""
+        """Why the publication's envelope can't show a structure; None when it can, or there is no envelope."""
         if self._envelope is None:
             return None
         try:

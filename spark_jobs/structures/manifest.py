@@ -106,7 +106,7 @@ def _shard(preparation: StageContext, planned: StructureRunPlan, size: int) -> S
         transactions=len(planned.plan.transactions),
         file=SHARD_FILE if records else None,
         sha256=storage.sha256(path) if records else None,
-        # A backfill tells nothing that other instances need not tell.
+        # A backfill tells nothing that other instances need not show.
         registry=() if preparation.is_backfill else _parts(planned),
     )
 

@@ -106,7 +106,7 @@ def _rows(held: Mapping[str, HeldStructure], changes: Mapping[str, HeldStructure
 
 
 _SOME_CONTENT = b"\x01" * 32
-"""Nobody knows what a structure was before the first transaction that tells it."""
+"""No one knows what a structure was before the first transaction that tells it."""
 
 
 def held_before(storage: Storage, preparation: StageContext, routes: Routes) -> dict[str, HeldStructure]:
@@ -246,7 +246,7 @@ def _past_plan(
     records = record_rows(looked_at, plan, preparation.reference_time)
     return StructureRunPlan(
         plan=plan,
-        # Of what there was before, nobody knows the content.
+        # Of what there was before, no one knows the content.
         held={urn: replace(there, content_hash=NO_CONTENT) for urn, there in before.items()},
         rows=judged_rows(looked_at, plan),
         records=reroute(records, preparation.order.replay.topic_prefix),
@@ -317,7 +317,7 @@ def broken_rules(
 ) -> tuple[dict[str, int], dict[str, int]]:
     """How often each rule is broken that is only counted, and how often each that rejects the run."""
     options = StructureRuleOptions.for_publication(SdmxPublication.of(preparation.publication))
-    # What the log tells behind a catch-up stands in a whole landing too.
+    # What the log shows behind a catch-up stands in a whole landing too.
     in_turn = not landing.complete or planned.rows.column("source_transaction").null_count < planned.rows.num_rows
     broken = _broken(planned, options, in_turn=in_turn)
     _log_first(broken)
@@ -377,7 +377,7 @@ def _shown(planned: StructureRunPlan) -> pa.ChunkedArray:
 
 
 def _unpublished(planned: StructureRunPlan) -> dict[str, int]:
-    """What the registry holds and no topic gets, without anybody being at fault."""
+    """What the registry holds and no topic gets, without anyone being at fault."""
     inexpressible = pc.sum(pc.equal(planned.rows.column("operation"), "inexpressible")).as_py() or 0
     counted = {
         "inexpressible": inexpressible,

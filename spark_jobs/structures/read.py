@@ -111,7 +111,7 @@ def _land(intake: ReadContext, order: StageOrder, watermark: str | None, started
 def land(
     intake: ReadContext, order: StageOrder, watermark: str | None, started_at: datetime, moved: Moved = no_version_moves
 ) -> ReadOutcome:
-    """Lands what an order asks for: what the log tells after the watermark, a snapshot, or what was refused before.
+    """Lands what an order asks for: what the log shows after the watermark, a snapshot, or what was refused before.
 
     Raises:
         DefectError: the order is one that reads no registry.

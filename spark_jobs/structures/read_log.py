@@ -38,7 +38,7 @@ from spark_jobs.structures.read_tasks import One
 def check_no_pending_outbox(registry: Registry, selectors: Sequence[Selector], told: int) -> None:
     """Returns when the others have told all that the log says about what is selected.
 
-    An instance that has only noted what is there would not tell what they still have to; and once it had told something
+    An instance that has only noted what is there would not show what they still have to; and once it had told something
     later, they would take theirs for told.
 
     Args:

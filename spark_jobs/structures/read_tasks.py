@@ -38,7 +38,7 @@ ROW_BITS = 24
 """Rows of one question that an ordinal has room for: 2 to the power of this."""
 
 What = Literal["landed", "other", "there", "gone", "inexpressible", "file"]
-"""What a task tells.
+"""What a task shows.
 
 - `landed`: this structure is in the task's file.
 - `other`: a reply held this one too, which was not wanted.
@@ -102,7 +102,7 @@ class TaskShare:
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """One thing that a task tells; `number` is that of the question, except for files."""
+    """One thing that a task shows; `number` is that of the question, except for files."""
 
     what: What
     urn: str = ""
@@ -344,7 +344,7 @@ class ReadTotals:
     rows: int = 0
 
     def add(self, told: Iterable[TaskResult]) -> None:
-        """Takes note of what tasks tell."""
+        """Takes note of what tasks show."""
         for each in told:
             self._add(each)
 
@@ -374,7 +374,7 @@ TOLD = "what string, urn string, number bigint, detail string"
 
 
 def read_in_tasks(spark: SparkSession, reading: ReadTask, shares: Sequence[TaskShare]) -> list[TaskResult]:
-    """What all tasks tell, one task for each share; so there are as many requests at once as shares.
+    """What all tasks show, one task for each share; so there are as many requests at once as shares.
 
     Raises:
         ContextureError: what a task raised.
@@ -400,7 +400,7 @@ def _told(reading: ReadTask, share: TaskShare) -> pa.RecordBatch:
     try:
         told = read_share(reading, share)
     except ContextureError as error:
-        # The name of one of the classes in `contexture.errors` tells the driver the intent.
+        # The name of one of the classes in `contexture.errors` shows the driver the intent.
         raise from_dict(error.as_dict()) from None
     return pa.RecordBatch.from_pydict(
         {

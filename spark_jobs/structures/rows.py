@@ -89,7 +89,7 @@ PLANNED = pa.schema(
 """The records in sending order, without their values; a record without a place is a tombstone.
 
 The last four are for envelopes: of a tombstone `content_hash` is that of what is gone; `happened_at` is when the
-registry says that it happened; `occasion` stands for it where it says nothing."""
+registry says that it happened; `occasion` represents it where it says nothing."""
 
 QUARANTINED = pa.schema([pa.field("event", pa.int64(), nullable=False), pa.field("unit", pa.int32()), *_VIOLATION])
 """What goes to quarantine, without its landing row; a row that breaks several rules stands once for each."""
@@ -113,7 +113,7 @@ def judged_rows(looked_at: Any, plan: StructurePlan) -> Any:
     columns = {name: looked_at.column(name) for name in EVALUATED.names}
     columns["verdict"] = pa.array(verdicts, pa.int32())
     columns["rules"] = pa.array(rules, pa.string())
-    # What a rule warns of in a version that is not published is nobody's concern.
+    # What a rule warns of in a version that is not published is no one's concern.
     is_superseded = pc.equal(columns["verdict"], int(ChangeKind.SUPERSEDED))
     columns["warnings"] = pc.if_else(is_superseded, pa.scalar(None, pa.string()), columns["warnings"])
     columns["topics"] = pa.array([plan.topics.get(event) for event in events], EVALUATED.field("topics").type)

@@ -36,7 +36,7 @@ def serve(
 ) -> None:
     """Take notifications for the publications in mode notifications, and keep them for their next runs.
 
-    Whoever notifies shows the token of CONTEXTURE_NOTIFY_TOKEN, or one of the file (--token-file, else
+    Anyone who notifies shows the token of CONTEXTURE_NOTIFY_TOKEN, or one of the file (--token-file, else
     CONTEXTURE_NOTIFY_TOKEN_FILE), as `Authorization: Bearer …`. A notification is kept below CONTEXTURE_HOME, which
     must be that of Airflow's tasks, before it is answered.
 

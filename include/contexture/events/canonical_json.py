@@ -1,4 +1,4 @@
-"""Reading JSON without changing its numbers, and the canonical form that tells equal content.
+"""Reading JSON without changing its numbers, and the canonical form that shows equal content.
 
 A float round trip rewrites `1.0E5` and rounds 23-digit numbers, so a body that went through one is no longer what the
 source said. Bodies whose literals survive orjson take the fast road; the others carry their literals as fragments.

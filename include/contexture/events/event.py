@@ -54,7 +54,7 @@ def identity_key(identity: ContextIdentity | StructureIdentity, attribute: Attri
 
 
 def identity_hash(key: bytes) -> bytes:
-    """Sixteen bytes that stand for an identity key in comparisons (BLAKE2b: collisions are out of reach)."""
+    """Sixteen bytes that represent an identity key in comparisons (BLAKE2b: collisions are out of reach)."""
     return blake2b(key, digest_size=IDENTITY_HASH_BYTES).digest()
 
 
@@ -63,7 +63,7 @@ Operation = Literal["upsert", "delete"]
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing to tell.
+    """One thing to show.
 
     Attributes:
         operation: `upsert` carries the whole body, `delete` none.

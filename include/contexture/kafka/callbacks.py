@@ -111,7 +111,7 @@ class ClientCallbacks:
         return len(self.ends) == 1 and self.ends[0] in _WELL
 
     def on_delivery(self, error: KafkaErrorLike | None, message: MessageLike) -> None:
-        """For `on_delivery`; the first failure tells most, and records thrown away with a transaction tell nothing."""
+        """For `on_delivery`; the first failure shows most, and records thrown away with a transaction show nothing."""
         if self.delivered is not None:
             self._tell(error, message)
         if error is not None and self.undelivered is None and error.name() not in _CONSEQUENCES:

@@ -54,7 +54,7 @@ def disable_clients_after_fork() -> None:
 # librdkafka would write every lost connection to standard error; what matters of it reaches the watch.
 _LOG = logging.getLogger("contexture.kafka.client")
 _LOG.setLevel(logging.CRITICAL)
-# Where nobody keeps logs, Python would write the rest to standard error: errors tell it.
+# Where no one keeps logs, Python would write the rest to standard error: errors tell it.
 _LOG.addHandler(logging.NullHandler())
 _TLS = "_SSL"
 _KERBEROS = "No provider for SASL mechanism GSSAPI"
@@ -120,7 +120,7 @@ def transactional_producer(
     tune_malloc()
     _prepare(watch, settings)
     callbacks = {"error_cb": watch.on_error, "on_delivery": watch.on_delivery, "logger": _Listening(watch)}
-    # Success is reported only to whoever asks: it costs time for every record.
+    # Success is reported only to anyone who asks: it costs time for every record.
     reports = {"delivery.report.only.error": watch.delivered is None}
     options: dict[str, object] = {**settings.producer(transactional_id), **reports, **callbacks}
     # Only this part of the client's log has the response to each request to end a transaction (`ClientCallbacks`).

@@ -118,7 +118,7 @@ class TrialRecords:
 
         Raises:
             KafkaConfigurationError: it is refused.
-            BrokersAwayError: nobody answers.
+            BrokersAwayError: no one answers.
         """
         session = self._session("contexture.connection-test", self._timeout_seconds)
         try:
@@ -346,7 +346,7 @@ class Check:
     Attributes:
         name: `server host:port` for each bootstrap server, `authentication`, `broker host:port` for each broker that
             names itself otherwise, `create topics`, `transactions`, `message size`, `clock`.
-        passed: None when it could not be tried, for a reason that the detail tells.
+        passed: None when it could not be tried, for a reason that the detail shows.
         detail: what was found.
         seconds: how long it took.
         remedy: what to do; empty when there is nothing to do.
@@ -365,7 +365,7 @@ class ConnectionReport:
 
     Attributes:
         identity: which cluster as whom, without secrets.
-        cluster_id: the cluster's own id; None when it let nobody in.
+        cluster_id: the cluster's own id; None when it let no one in.
         brokers: `host:port` of each broker, as they name themselves.
         checks: the steps.
     """

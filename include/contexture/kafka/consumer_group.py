@@ -74,7 +74,7 @@ def _close(client: Closes) -> None:
 
 LEDGER_PREFIX = "contexture.ledger."
 
-# Kafka's own topics, and ours that tell how far senders are: no pattern means them.
+# Kafka's own topics, and ours that show how far senders are: no pattern means them.
 _INTERNAL: Final = ("__", LEDGER_PREFIX)
 
 
@@ -242,7 +242,7 @@ class GroupMember:
         return self._topics.chosen(TopicAdmin(self._settings, self._patience).listed())
 
     def _begin(self, consumer: Consumer, places: list[TopicPartition]) -> None:
-        """What nobody has committed anything for is read from its beginning; anything else must be there.
+        """What no one has committed anything for is read from its beginning; anything else must be there.
 
         Returning without an assignment leaves it to the client, which gives back what comes while it closes; asked
         then where the group stands, it never answers.

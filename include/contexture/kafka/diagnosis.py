@@ -39,7 +39,7 @@ _PROTOCOL_MARK: Final = "://"
 
 @dataclass(frozen=True, slots=True)
 class AddressProbe:
-    """One address: why nobody answers (empty when somebody does), what to do, and how long it took."""
+    """One address: why no one answers (empty when someone does), what to do, and how long it took."""
 
     address: str
     problem: str
@@ -89,7 +89,7 @@ def parts(address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-# Somebody listens there, or the client had heard nothing; a busy broker takes its time for a handshake.
+# Someone listens there, or the client had heard nothing; a busy broker takes its time for a handshake.
 _SECONDS: Final = 10.0
 _ADDRESS = re.compile(r"ssl://(.+?):(\d+)/", re.IGNORECASE)
 _EXPIRED, _NOT_YET = 10, 9
@@ -257,7 +257,7 @@ class DetectedProtocol:
 
     Attributes:
         tls: whether it does so over TLS.
-        mechanisms: how users log in; empty where nobody does, None where the listener did not say.
+        mechanisms: how users log in; empty where no one does, None where the listener did not say.
     """
 
     tls: bool
@@ -296,7 +296,7 @@ def other_protocol(settings: ClientSettings, doing: str) -> KafkaConfigurationEr
 
 
 def listener(host: str, port: int) -> DetectedProtocol | None:
-    """What is spoken at an address; None where nobody answers as a broker of Kafka would."""
+    """What is spoken at an address; None where no one answers as a broker of Kafka would."""
     plain = _asked(host, port, tls=False)
     return plain if plain is not None else _asked(host, port, tls=True)
 
@@ -348,7 +348,7 @@ def _mechanisms(connection: socket.socket) -> tuple[str, ...] | None:
 
 
 def mechanisms_in(answer: bytes) -> tuple[str, ...] | None:
-    """How users log in, by an answer to the question; empty where nobody does, None where it is none of Kafka's."""
+    """How users log in, by an answer to the question; empty where no one does, None where it is none of Kafka's."""
     with suppress(struct.error):
         correlation, code, count = struct.unpack_from(">ihi", answer)
         if correlation == _CORRELATION:

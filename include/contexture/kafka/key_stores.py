@@ -3,7 +3,7 @@
 PEM stores are named to the client as they are. PKCS#12 is read by `cryptography`. What that can't read (Java's own JKS
 and JCEKS, and PKCS#12 with the ciphers of old Java versions) goes through keytool.
 
-Whoever opens it does what they say, for hours if need be, and nothing ends that from within the process. They stand
+Anyone who opens it does what they say, for hours if need be, and nothing ends that from within the process. They stand
 where they can be read without the password: behind a salt, as PKCS#12 (RFC 7292), PBES1 and PBKDF2 (RFC 8018) have it.
 """
 

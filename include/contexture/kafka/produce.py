@@ -56,7 +56,7 @@ def produce_rows(
 
 
 def produce_arguments(rows: pa.RecordBatch, headers: Headers) -> Iterator[Row]:
-    """The arguments of `produce` for each row, for whoever sends them one by one."""
+    """The arguments of `produce` for each row, for anyone who sends them one by one."""
     return zip(*_arguments(rows, headers))  # noqa: B905 - what is the same for all rows has no end
 
 

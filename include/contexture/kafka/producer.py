@@ -422,7 +422,7 @@ class ProducerSession:
         """Delivers what is outstanding and makes the transaction visible.
 
         Raises:
-            SendAgainError: the transaction did not happen, or nobody knows: the ledger does.
+            SendAgainError: the transaction did not happen, or no one knows: the ledger does.
             FencedError: another sender took over.
             RejectedError: a record can never be sent.
             KafkaConfigurationError: a topic is missing or forbidden.

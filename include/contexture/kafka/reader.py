@@ -265,7 +265,7 @@ class _Reading:
                     self._patience.relieve()
                     yield record_of(message)
             elif error.code() == KafkaError._PARTITION_EOF:
-                # The end may be an offset that holds no record (a transaction's marker): the position tells.
+                # The end may be an offset that holds no record (a transaction's marker): the position shows.
                 if int(message.offset() or 0) >= left.get(place, 0):
                     left.pop(place, None)
             else:

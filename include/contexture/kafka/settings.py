@@ -280,7 +280,7 @@ class ClientSettings:
         Raises:
             KafkaConfigurationError: as for `from_extra`.
         """
-        # A form leaves null where nobody wrote anything.
+        # A form leaves null where no one wrote anything.
         extra = {name: value for name, value in extra.items() if value is not None}
         fields: dict[str, object] = {}
         if host and not {"bootstrap.servers", "metadata.broker.list"} & set(extra):

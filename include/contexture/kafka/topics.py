@@ -298,7 +298,7 @@ def change_for(drift: TopicDrift, *, keyed: bool) -> TopicChange:
 
     Args:
         drift: the difference.
-        keyed: records of the topic have keys, which tell their partitions.
+        keyed: records of the topic have keys, which show their partitions.
     """
     if drift.setting == "replication_factor":
         return TopicChange(drift, Way.BY_HAND, _REPLICAS)
@@ -332,7 +332,7 @@ def plan_topics(
     Raises:
         ConfigurationError: two publications want one topic in two ways.
         KafkaConfigurationError: this user may not look.
-        BrokersAwayError: nobody answers.
+        BrokersAwayError: no one answers.
     """
     wanted = by_name(specs)
     admin = TopicAdmin(settings, BrokerWait(wait_seconds, progress))
@@ -358,7 +358,7 @@ def apply_plan(
     Raises:
         ConfigurationError: keys would move and may not; nothing is changed then.
         KafkaConfigurationError: the brokers refuse a change.
-        BrokersAwayError: nobody answers.
+        BrokersAwayError: no one answers.
     """
     if plan.moves_keys and not grow_keyed:
         raise ConfigurationError(

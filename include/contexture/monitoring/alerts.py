@@ -47,7 +47,7 @@ class AlertKind(StrEnum):
 
     @property
     def recovers_itself(self) -> bool:
-        """Whether the next run is all that is needed, so that nobody need hear of it once."""
+        """Whether the next run is all that is needed, so that no one need hear of it once."""
         return self is AlertKind.OVERTAKEN
 
     @property
@@ -256,7 +256,7 @@ class SentAlert(StoredDocument):
         run_id: the run it was about.
         about: digest of what happened.
         at: when.
-        sent: whether anybody was told; what heals itself is only noted.
+        sent: whether anyone was told; what heals itself is only noted.
     """
 
     run_id: str
@@ -273,7 +273,7 @@ class AlertMemory:
         self._folder = PublicationFolder(publication)
 
     def is_due(self, failure: Failure) -> bool:
-        """Whether somebody should be told.
+        """Whether someone should be told.
 
         Not again within the hour of the same run (its shards fail one after the other, for the same reason) or of the
         same happening in later runs. And not once of what heals itself, only when that happens again to another run.

@@ -28,8 +28,7 @@ DEFAULT_FILE = "operations.sqlite"
 NO_TABLES: Final = f"there are none, for CONTEXTURE_HOME is an object store and {DATABASE_VARIABLE} is not set"
 """Why a home without a database of its own is told by its files alone."""
 
-# Whoever is blocked longer gives up and says so. Sends do not wait meanwhile: what they tell is written beside them. On
-# a busy machine several writers of one SQLite file take more than a second.
+# A writer that is blocked longer gives up and reports it. Sends do not wait meanwhile. On a busy machine several writers of one SQLite file take more than a second.
 _BUSY_SECONDS: Final = 5.0
 _MIGRATION_SECONDS: Final = 30.0
 # libpq takes no less.
@@ -90,7 +89,7 @@ def migrate(engine: Engine) -> None:
             with engine.begin() as connection:
                 upgrade_schema(connection)
         except OperationalError as error:
-            # Somebody else brings them up just now: that may take longer than a lock is waited for.
+            # Someone else brings them up just now: that may take longer than a lock is waited for.
             if "lock" not in str(error.orig) or time.monotonic() > patient_until:
                 raise
 
@@ -104,7 +103,7 @@ def current_revision(engine: Engine) -> str | None:
 
 
 def file_is_missing(url: URL) -> bool:
-    """Whether it is a SQLite file that nobody has written yet; connecting would make it."""
+    """Whether it is a SQLite file that no one has written yet; connecting would make it."""
     if url.get_backend_name() != "sqlite":
         return False
     try:
@@ -180,7 +179,7 @@ class TableAccess:
 
     @property
     def is_there(self) -> bool:
-        """False for a SQLite file that nobody has written yet; reading would make it."""
+        """False for a SQLite file that no one has written yet; reading would make it."""
         return not file_is_missing(self._url)
 
     def close(self) -> None:
@@ -318,7 +317,7 @@ def _connected(url: URL, address: str) -> Iterator[Connection]:
 
 
 LOCK_OF_POSTGRESQL: Final = 7_402_001
-"""The advisory lock of whoever brings the tables up."""
+"""The advisory lock that is held while the tables are brought up to date."""
 
 # Alembic's steps find their connection through a variable of the process.
 _ONE_AT_A_TIME: Final = Lock()

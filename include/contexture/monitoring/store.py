@@ -200,7 +200,7 @@ class RunTables(EventLog, History, ProducerSettings):
         Args:
             row: the transaction.
             put_aside: how many records of the shard went to the dead-letter topic with it or with those before it, as
-                the ledger's row says. What no row of these tells counts as put aside with this one.
+                the ledger's row says. What no row of these shows counts as put aside with this one.
         """
         values = asdict(row) | {"status": int(row.status)}
         values["updated_ms"] = milliseconds(values.pop("updated_at"))
@@ -245,7 +245,7 @@ class RunTables(EventLog, History, ProducerSettings):
         )
 
     def shard_skipped(self, publication: str, outbox: str, shard: int, *, before: int, message: str) -> None:
-        """Keeps that a shard's transactions below a number are in Kafka, whoever sent them."""
+        """Keeps that a shard's transactions below a number are in Kafka, regardless of the sender."""
         skipped = _unsent(publication, outbox, shard).where(TRANSACTIONS.c.number < before)
         self._change(skipped.values(**_became(TransactionStatus.SENT, message)))
 
@@ -300,7 +300,7 @@ def _numbers(connection: Connection, publication: str, outbox: str, shard: int) 
 
 
 def _told_before(connection: Connection, row: TransactionRow) -> int:
-    """How many dead letters the rows of the shard's earlier transactions tell."""
+    """How many dead letters the rows of the shard's earlier transactions show."""
     earlier = (*_shard(row.publication, row.outbox, row.shard), TRANSACTIONS.c.number < row.number)
     return int(connection.scalar(select(func.sum(TRANSACTIONS.c.dead_letters)).where(*earlier)) or 0)
 

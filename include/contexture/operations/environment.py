@@ -65,7 +65,7 @@ def context_broker(connection_id: str, fields: ConnectionFields) -> BrokerConnec
         found = broker_connection(connection_id, fields)
     except (ValueError, TypeError, AttributeError):
         raise _unreadable(connection_id) from None
-    # Somebody is waiting at a command line.
+    # Someone is waiting at a command line.
     return found if "timeout_seconds" in fields.extra else replace(found, timeout_seconds=_TIMEOUT_SECONDS)
 
 
@@ -86,7 +86,7 @@ def registry(connection_id: str, address: str | None = None) -> RegistryConnecti
         found = registry_connection(connection_id, fields)
     except (ValueError, TypeError, AttributeError):
         raise _unreadable(connection_id) from None
-    # Somebody is waiting at a command line.
+    # Someone is waiting at a command line.
     return found if "timeout_seconds" in fields.extra else replace(found, timeout_seconds=_TIMEOUT_SECONDS)
 
 
@@ -218,7 +218,7 @@ def known_publications() -> list[Publication]:
 def named_publication(name: str, files: Path | None) -> Publication:
     """The publication of that name, of a file or folder; of CONTEXTURE_PUBLICATIONS when none is given.
 
-    Files of others may be wrong: as in Airflow, they stand in nobody's way.
+    Files of others may be wrong: as in Airflow, they stand in no one's way.
 
     Raises:
         ConfigurationError: there is none, or it may be in a file that is no good publication.

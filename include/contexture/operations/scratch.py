@@ -15,7 +15,7 @@ _CACHE_KIBIBYTES: Final = 65_536
 
 @contextmanager
 def scratch_database(prefix: str) -> Iterator[sqlite3.Connection]:
-    """An empty database in a temporary file, which nobody needs after a crash."""
+    """An empty database in a temporary file, which no one needs after a crash."""
     with (
         TemporaryDirectory(prefix=prefix) as folder,
         closing(sqlite3.connect(Path(folder) / "scratch.sqlite")) as database,

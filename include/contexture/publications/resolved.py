@@ -26,7 +26,7 @@ class ResolvedKey:
         depth: of the section that it stands in, from 0.
         key: its name.
         value: as YAML writes it on one line; None for the line that opens a section.
-        is_default: whether nobody wrote it.
+        is_default: whether no one wrote it.
     """
 
     depth: int

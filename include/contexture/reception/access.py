@@ -39,7 +39,7 @@ class Credentials:
 
     @classmethod
     def of(cls, *, tokens: Iterable[str] = (), users: Iterable[tuple[str, str]] = ()) -> Credentials:
-        """Whoever shows one of these."""
+        """Anyone who shows one of these."""
         known = [f"bearer {_checked(token)}" for token in tokens]
         for user, password in users:
             if ":" in user:
@@ -52,7 +52,7 @@ class Credentials:
     def allows(self, request: Request) -> bool:
         shown = request.headers.getlist("authorization")
         found = _hash(_shown(shown[0]) if len(shown) == 1 else b"")
-        # All are compared, and hashes of one length, so that the time tells nothing.
+        # All are compared, and hashes of one length, so that the time shows nothing.
         return sum(hmac.compare_digest(found, known) for known in self._hashes) > 0
 
 
@@ -61,7 +61,7 @@ class ThisMachineOnly:
     """Everybody on this machine, without a secret: for trials.
 
     The server has to listen on a loopback address, and what came through a proxy is refused, for a proxy's requests
-    come from this machine whoever sent them.
+    come from this machine regardless of the sender.
 
     Args:
         without_credentials: must be True; there is no way into this but saying so.
@@ -117,7 +117,7 @@ TOKEN_FILE_VARIABLE = "CONTEXTURE_NOTIFY_TOKEN_FILE"  # noqa: S105 - the name of
 
 
 def credentials(environment: Mapping[str, str], file: Path | None = None) -> Credentials:
-    """Whoever shows the token of the variable, or a line of the file (several, while one replaces another).
+    """Anyone who shows the token of the variable, or a line of the file (several, while one replaces another).
 
     Args:
         environment: the variables of the process.

@@ -43,7 +43,7 @@ def kept_headers(request: Request) -> dict[str, str]:
     """The headers that say something about the entities; credentials are not among them.
 
     Raises:
-        NotificationError: one stands twice, and nobody knows which one holds.
+        NotificationError: one stands twice, and no one knows which one holds.
     """
     kept: dict[str, str] = {}
     for name in _KEPT:
@@ -152,7 +152,7 @@ async def _taken(request: Request, target: NotificationTarget, correlator: str) 
 
 
 def _check(headers: Mapping[str, str], body: bytes, target: NotificationTarget) -> None:
-    # Whoever names no service notifies for the broker's default tenant.
+    # Anyone who names no service notifies for the broker's default tenant.
     target.check(read_notification(headers, body, default_service="", maximum_bytes=target.maximum_bytes))
 
 

@@ -1,7 +1,7 @@
 """An HTTP server for the reception alone, with limits on slow connections.
 
 uvicorn waits for ever for the headers of a first request, and every connection counts towards the requests that it has
-under way at once: whoever reaches the port could keep notifiers out by opening connections and saying nothing.
+under way at once: anyone who reaches the port could keep notifiers out by opening connections and saying nothing.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class ReceptionServer:
 
 
 def is_this_machine_only(host: str) -> bool:
-    """Whether nobody else can reach that address."""
+    """Whether no one else can reach that address."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -138,7 +138,7 @@ class Claims:
         return places
 
     def begin_log(self, outbox: str, sequence: int, transaction: int) -> int:
-        """Agrees with other instances that what a registry did up to a transaction is not told by anybody.
+        """Agrees with other instances that what a registry did up to a transaction is not told by anyone.
 
         Nothing is written when the ledger says already how far the log is told.
 

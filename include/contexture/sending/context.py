@@ -132,7 +132,7 @@ class Progress(Protocol):
 
 
 def silent(progress: SendProgress, /) -> None:
-    """Tells nobody."""
+    """Tells no one."""
 
 
 @dataclass(frozen=True, slots=True)

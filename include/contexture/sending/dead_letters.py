@@ -118,7 +118,7 @@ def dead_letters_found(records: Iterable[TopicRecord], outbox: str) -> dict[int,
 
 
 def position_of(letter: TopicRecord, outbox: str, shard: int) -> int | None:
-    """The position of the record that a dead letter stands for; None where it is of another outbox or shard."""
+    """The position of the record that a dead letter represents; None where it is of another outbox or shard."""
     reasons = _reasons(letter)
     if (reasons.get(f"{HEADER}outbox"), reasons.get(f"{HEADER}shard")) != (outbox, str(shard)):
         return None
@@ -173,7 +173,7 @@ class RefusedRecord:
 
 
 def refused_records(records: Iterable[TopicRecord]) -> Iterator[RefusedRecord]:
-    """What the records of a dead-letter topic tell; what somebody else wrote there is left out."""
+    """What the records of a dead-letter topic show; what another party wrote there is left out."""
     for record in records:
         told = {
             name.removeprefix(HEADER): (value or b"").decode(errors="replace")
@@ -357,7 +357,7 @@ class DeadLetterSearch:
         """Hands a piece of the transaction to the client, record by record, dead letters in place of what was refused.
 
         Raises:
-            RejectedError: records can't be sent; `learns` tells whether they were found.
+            RejectedError: records can't be sent; `learns` shows whether they were found.
         """
         for index, row in enumerate(produce_arguments(piece.rows, self._reader.headers)):
             position = piece.first_position + index

@@ -154,7 +154,7 @@ class LedgerReader:
             partition: the shard.
             key: the shard's key.
             settled: wait until no transaction that began before this call is open, so that nothing committed is
-                hidden behind it. A transaction of this key that nobody will settle any more is not waited for.
+                hidden behind it. A transaction of this key that no one will settle any more is not waited for.
         """
         place = (topic, partition)
         end = self._settled_end(place, key) if settled else self._end(place, committed=True)

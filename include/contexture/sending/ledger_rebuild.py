@@ -45,7 +45,7 @@ class SentAccordingToHome:
     Attributes:
         storage: the home.
         publication: its name.
-        concluded: the ledger's row that the last concluded run stands for.
+        concluded: the ledger's row that the last concluded run represents.
         finished: the manifest of that run's outbox, as long as it is kept.
         pending: the manifest of the approved outbox that comes after it.
     """
@@ -217,7 +217,7 @@ class RebuiltShard:
         shard: its number.
         entry: the row; None when nothing was sent.
         why: how it is known, in one sentence.
-        uncertain: transactions of which the topics do not tell whether they were sent.
+        uncertain: transactions of which the topics do not show whether they were sent.
     """
 
     shard: int
@@ -244,7 +244,7 @@ def ledger_from_records(
         settings: the connection.
         known: what the home knows.
         pending: the outbox.
-        assume_sent: take transactions of which the topics do not tell for sent.
+        assume_sent: count transactions that the topics do not show as sent.
     """
     found = _in_kafka(settings, known, pending)
     for shard in range(known.shards):
@@ -338,7 +338,7 @@ def planned_rebuild(
         settings: the connection.
         storage: the home.
         publication: its name.
-        assume_sent: take transactions of which the topics do not tell for sent; otherwise they are sent again.
+        assume_sent: count transactions that the topics do not show as sent; otherwise they are sent again.
 
     Raises:
         ConfigurationError: the home knows nothing of the publication.

@@ -1,6 +1,6 @@
 """Records that stand in topics and that no read-committed reader sees: those behind the last stable offset.
 
-Most belong to a transaction that somebody has open. Some belong to none any more: a coordinator that settles a
+Most belong to a transaction that someone has open. Some belong to none any more: a coordinator that settles a
 transaction while one of its partitions has no leader leaves the marker of that partition out (Kafka 4.3.1: "these
 partitions are likely deleted already and hence can be skipped"). They are neither committed nor aborted, hold back
 every reader of the partition, and share the fate of the next transaction that their producer has there.
@@ -26,7 +26,7 @@ from contexture.sending.shard_records import Fingerprint, fingerprint
 
 _LOG: Final = logging.getLogger(__name__)
 _LISTED_SINGLY: Final = 20
-# A shard's transaction has at most some 50,000; what lies there beyond is somebody else's.
+# A shard's transaction has at most some 50,000; what lies there beyond is another one's.
 _MOST_RECORDS: Final = 500_000
 LOOK_AGAIN_SECONDS: Final = 0.5
 """Between two looks at partitions that hide something."""

@@ -1,12 +1,12 @@
 """Where the sending of a shard begins: after what is in Kafka already, by any sender.
 
 Two rules decide between outboxes. Those of a registry that numbers its transactions are compared by these numbers
-alone: of instances that share nothing but Kafka, each tells what the others have not told. All others are compared by
+alone: of instances that share nothing but Kafka, each shows what the others have not told. All others are compared by
 their sequence, which instances on one storage have in common.
 
 Brokers answer three things alike: another sender took the shard over; the transaction outlived its time-out; a request
 of an earlier client arrived late (an InitProducerId that a network held back raises the epoch as a living sender does,
-and fences nobody but the right one). Only the first leaves a row in the ledger that this sending did not write. So the
+and fences no one but the right one). Only the first leaves a row in the ledger that this sending did not write. So the
 ledger is looked at, after a wait in which another sender would get on, and without such a row the sending goes on with
 a new client.
 """
@@ -57,10 +57,10 @@ def find_resume_point(reader: ShardReader, entry: LedgerEntry | None, *, alone: 
     Args:
         reader: the shard.
         entry: the ledger's last row of it.
-        alone: nobody else's outbox can stand in the way (a backfill).
+        alone: no one else's outbox can stand in the way (a backfill).
 
     Raises:
-        SequenceTakenError: another outbox of the same sequence was sent, and nothing else tells which is later.
+        SequenceTakenError: another outbox of the same sequence was sent, and nothing else shows which is later.
         DefectError: the outbox's registry transactions are not in order.
     """
     check_parts(reader.registry)

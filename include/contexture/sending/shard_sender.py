@@ -228,7 +228,7 @@ class ShardSender:
             if session.is_uncertain:
                 return entry
         elif hidden is not None and hidden.outbox != self._reader.outbox_id:
-            # Of a transaction that nobody sends again: it counts, and becomes visible with the next one.
+            # Of a transaction that no one sends again: it counts, and becomes visible with the next one.
             entry, hidden = hidden, None
         start = self._start(entry)
         if not start.superseded:
@@ -286,7 +286,7 @@ class ShardSender:
         return True
 
     def _await_records(self) -> None:
-        """Waits until readers see the outbox's records, whoever sent them: an earlier task may not have looked."""
+        """Waits until readers see the outbox's records, also those of an earlier task, which may not have looked."""
         earlier, topics = self._tally.sent_earlier, set(self._transactions.sent_topics)
         if earlier:
             topics |= topics_until(self._reader.batches(0), earlier)

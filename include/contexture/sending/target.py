@@ -169,7 +169,7 @@ class Target(Protocol):
         ...
 
     def begin_log(self, manifest: Manifest, transaction: int) -> int:
-        """Agrees that what a registry did up to a transaction is told by nobody; how far its log is told now."""
+        """Agrees that what a registry did up to a transaction is told by no one; how far its log is told now."""
         ...
 
     def send(self, sending: SendRequest) -> ShardResult:

@@ -3,7 +3,7 @@
 Concluding twice is harmless, and a process that dies in between leaves either the old state or the new one.
 
 On a replica a backfill leaves out what the target holds newer, as state tells when it is prepared. What a run sends
-after that, or is sending just then, state does not tell yet; and nobody holds the backfill's records and the run's in
+after that, or is sending just then, state does not show yet; and no one holds the backfill's records and the run's in
 one order. So the earlier value may lie on top of the newer one, and no later run would notice: state has the newer one.
 """
 
@@ -76,7 +76,7 @@ def conclude(
         state.point(pointer, after=before)
         _remove_unused(state, {*before.files, *pointer.files, before.types, pointer.types})
     mark_retried(storage, manifest)
-    # After the state, which knows what was told; before the status, for once that stands nobody comes back here.
+    # After the state, which knows what was told; before the status, for once that stands no one comes back here.
     release_claim(storage, manifest.publication, manifest.outbox)
     outboxes.move(manifest.outbox, "concluded", reason=_told(manifest, dead_letters))
     return pointer
@@ -185,7 +185,7 @@ def _types(state: State, pointer: StatePointer, manifest: Manifest) -> str | Non
 
 
 def _remove_unused(state: State, used: set[str | None]) -> None:
-    # The files of the generation before stay, for whoever is reading them just now.
+    # The files of the generation before stay, for anyone who is reading them just now.
     files = [name for suffix in (".parquet", ".json") for name in state.storage.files(state.folder.state(), suffix)]
     for name in files:
         if name not in used:

@@ -212,7 +212,7 @@ class Storage:
             return int(self.filesystem.get_file_info(self.path(relative)).size)
 
     def bytes_in(self, folder: str) -> int:
-        """Bytes of all files in a folder (not below it), as one look at it tells; 0 if the folder is not there."""
+        """Bytes of all files in a folder (not below it), as one look at it shows; 0 if the folder is not there."""
         return sum(info.size or 0 for info in self._entries(folder, fs.FileType.File) if _is_ours(info, ""))
 
     def sha256(self, relative: str) -> str:

@@ -231,7 +231,7 @@ class LocalInboxFolder:
             self._steps.rename(temporary, name)
             self._steps.sync_folder()
         except OSError:
-            # Whoever waits is told that nothing was stored, so nothing may stay.
+            # Anyone who waits is told that nothing was stored, so nothing may stay.
             for leftover in (temporary, name):
                 with suppress(OSError):
                     self._steps.discard(leftover)
@@ -256,7 +256,7 @@ class ObjectStoreInboxFolder:
         try:
             self._storage.write(path, content)
         except RetriableError:
-            # What was lost may be the answer and not the file, and whoever waits is told that nothing was stored.
+            # What was lost may be the answer and not the file, and anyone who waits is told that nothing was stored.
             with suppress(RetriableError):
                 self._storage.remove(path)
             raise

@@ -18,7 +18,7 @@ _AGAIN_RUNS: Final = 100
 
 
 class Incompleteness(StoredDocument):
-    """Consecutive concluded runs that could not tell which entities were deleted, though they should.
+    """Consecutive concluded runs that could not show which entities were deleted, though they should.
 
     Attributes:
         since: when the first of them concluded.

@@ -15,7 +15,7 @@ Mode = Literal["changes", "full", "notifications", "backfill"]
 class LandingManifest(Versioned):
     """How one pull went.
 
-    `complete`: the walk ended normally between two healthy probes, and identities are known well enough to tell
+    `complete`: the walk ended normally between two healthy probes, and identities are known well enough to show
     absence. `watermark_to`: the greatest modification time the broker showed, as it wrote it. `notified`: rows that
     come from the inbox; in mode `notifications` there are no others, and in mode `backfill` they are the history of the
     source. `retried`: the outbox whose quarantined events these are, where the source was not read.

@@ -59,7 +59,7 @@ class StageOrder(Versioned):
         sequence: the number the outbox will carry.
         interval: the data interval of a backfill; None otherwise.
         retry: what is tried again instead of reading the source; None otherwise.
-        baseline: what the registry holds becomes state and nothing is sent: the first run of a publication that tells
+        baseline: what the registry holds becomes state and nothing is sent: the first run of a publication that shows
             changes only.
         told: the registry transaction up to which another instance has told the registry's log, where this one begins
             without state; None otherwise.

@@ -33,7 +33,7 @@ class PublicationFolder:
         return f"{self.landing(run)}/inbox.json"
 
     def landing_before(self, run: str) -> str:
-        """What a registry held of what is meant, before the transactions that a backfill's landing tells."""
+        """What a registry held of what is meant, before the transactions that a backfill's landing shows."""
         return f"{self.landing(run)}/before.json"
 
     def work(self, run: str) -> str:

@@ -164,7 +164,7 @@ def write_marks(storage: Storage, path: str, ordinals: Any) -> None:
 
 
 class _Landed(NamedTuple):
-    """How many rows there are, how many of them were notified, and a digest that tells which they are."""
+    """How many rows there are, how many of them were notified, and a digest that shows which they are."""
 
     rows: int
     notified: int

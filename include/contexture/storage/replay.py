@@ -6,7 +6,7 @@ confirmed it. Nothing is ever made up: without an archive for the interval the r
 one unless that is enough.
 
 On a topic that is a replica (`keep: latest`) a value is sent again only while it is still the newest one; an older one
-would undo what came after it. Such records are skipped and counted, unless they go to other topics or somebody has
+would undo what came after it. Such records are skipped and counted, unless they go to other topics or someone has
 confirmed it. Nothing is ever made up: without an archive for the interval the replay fails, and so it does with half of
 one unless that is enough.
 """
@@ -280,7 +280,7 @@ class NoLogError(ConfigurationError):
 
 
 class PartlyArchivedError(ConfigurationError):
-    """Something of the interval is missing, and nobody has said that the rest is enough."""
+    """Something of the interval is missing, and no one has said that the rest is enough."""
 
 
 def found(order: StageOrder) -> ArchiveCoverage:

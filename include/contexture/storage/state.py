@@ -160,7 +160,7 @@ class State:
         self.storage.write(self.folder.current_state(), pointer.to_json())
 
     def reader(self, pointer: StatePointer) -> StateReader:
-        """Reads the generation that a pointer tells."""
+        """Reads the generation that a pointer shows."""
         paths = [self.path(name) for name in pointer.files]
         return StateReader(self.storage, paths)
 

@@ -195,7 +195,7 @@ def mark_undelivered(
         refused: positions of records that are in the dead-letter topic, by shard.
 
     Raises:
-        DefectError: the outbox doesn't say whom its records tell.
+        DefectError: the outbox doesn't say whom its records show.
     """
     fates = _fates(state, manifest, refused)
     rows = _delta_rows(state, manifest, fates.withheld)

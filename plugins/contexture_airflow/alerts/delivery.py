@@ -107,7 +107,7 @@ def _call(call: Mapping[str, Any], failure: Failure, mail: Mail, context: Any) -
 
 
 def _notifier_class(path: str) -> type[BaseNotifier]:
-    """The class there; whoever may write a publication may not call whatever is installed.
+    """The class there; anyone who may write a publication may not call whatever is installed.
 
     Raises:
         ConfigurationError: no notifier of Airflow is there.

@@ -33,7 +33,7 @@ class FailureNotifier(BaseNotifier):
     """Alerts people that a task of a publication's run has failed for good, once for each run and hour.
 
     For `on_failure_callback` of tasks. A failure that Airflow will retry, or that `batch_ttl` still covers, alerts
-    nobody; nor does one that the next run settles by itself, until that happens again within the hour. Mail goes by the
+    no one; nor does one that the next run settles by itself, until that happens again within the hour. Mail goes by the
     connection `contexture_mail`, to the publication's `notify.mail`, else to `CONTEXTURE_MAIL_TO`; the publication's
     `notify.notifiers` are called beside it. With none of them only the operational tables are told. What can't be
     sent is logged.
@@ -121,7 +121,7 @@ def told(error: object) -> tuple[str, str]:
     return _LOST, _SEE_LOG
 
 
-# A run that failed was told when it failed, and one that has ended meanwhile needs nobody.
+# A run that failed was told when it failed, and one that has ended meanwhile needs no one.
 _UNDER_WAY: Final = frozenset({"queued", "running"})
 _LATE_NEXT: Final = (
     "see in the run which task is red, waits or still runs, and in its log why; a slow source, brokers that are away, "
@@ -161,7 +161,7 @@ class DeadlineNotifier(BaseNotifier):
     """Alerts people that a run of a publication has not concluded in time.
 
     For Airflow's deadlines, once for each run that misses its own. Silent where the run has failed, for
-    that was told, where it has ended meanwhile, and for backfills, which nobody waits for.
+    that was told, where it has ended meanwhile, and for backfills, which no one waits for.
 
     Args:
         publication: name of the publication.

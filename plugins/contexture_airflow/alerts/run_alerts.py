@@ -36,7 +36,7 @@ def alert_dead_letters(
         if count:
             _tell(storage, publication, count, context, log)
     except Exception:
-        # The run is concluded, and must not fail because nobody could be told.
+        # The run is concluded, and must not fail because no one could be told.
         log.exception("The alert about dead letters could not be sent")
 
 
@@ -77,7 +77,7 @@ def alert_question(
         asked = question_of(publication, vanishing, context, datetime.now(UTC))
         send_alert(asked, Audience.of(publication), storage, context, log)
     except Exception:
-        # Airflow shows the question, and must go on showing it where nobody could be told.
+        # Airflow shows the question, and must go on showing it where no one could be told.
         log.exception("The alert about the question could not be sent")
 
 

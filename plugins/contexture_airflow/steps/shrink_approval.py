@@ -118,6 +118,6 @@ def _row(publication: str, run_id: str, decision: ShrinkDecision) -> Interventio
 
 
 def describe_safe_state(identity: str) -> str:
-    """An identity on one line, and not too long: it comes from anybody."""
+    """An identity on one line, and not too long: it comes from anyone."""
     text = identity if len(identity) <= _LONGEST else f"{identity[:_LONGEST]}…"
     return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text)

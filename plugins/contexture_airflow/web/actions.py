@@ -410,7 +410,7 @@ def _action(key: str, outbox: str) -> Action:
 
 
 def _what(reader: Reader, name: str, key: str, outbox: str, form: str) -> str:
-    """What a form is about. Whoever confirms deletions confirms those that were shown, and not those of a later run."""
+    """What a form is about. A confirmation of deletions is about those that were shown, not those of a later run."""
     about = vanishing_of_latest(reader.sources, name) if key == CONFIRM_SHRINK else None
     shown = "" if about is None else sha256(about.to_json()).hexdigest()
     return f"{name}/{key}/{outbox}/{shown}/{form}"

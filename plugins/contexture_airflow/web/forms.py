@@ -25,7 +25,7 @@ _LONGEST_REASON: Final = 500
 
 
 class ForbiddenError(HTTPException):
-    """Whoever asks is logged in, and may not do this."""
+    """Anyone who asks is logged in, and may not do this."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(403, detail)

@@ -16,7 +16,7 @@ POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'self'"
 )
-"""For pages of ours: what they show comes from anybody, and must never run."""
+"""For pages of ours: what they show comes from anyone, and must never run."""
 
 DOCUMENT_POLICY: Final = (
     "sandbox; default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "

@@ -201,7 +201,7 @@ class ImportResult:
         drafts: the publications, by sink and service.
         explained: what becomes of each line of the file.
         connections: the commands that make the connections the publications name.
-        decisions: what the file can't tell, and a person must.
+        decisions: what the file can't show, and a person must.
     """
 
     drafts: tuple[Draft, ...]

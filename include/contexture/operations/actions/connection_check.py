@@ -175,7 +175,7 @@ def _telling(outcome: CheckOutcome, told: Told) -> CheckOutcome:
 
 
 def _silent(outcome: CheckOutcome, reason: str) -> CheckOutcome:
-    """Nobody knows what should be there, so that it isn't called one or the other."""
+    """No one knows what should be there, so that it isn't called one or the other."""
     step = CheckStep(
         name="reach",
         passed=False,

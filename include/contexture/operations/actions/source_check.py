@@ -86,7 +86,7 @@ Told = Callable[[CheckStep], None]
 
 
 def ignore_step(step: CheckStep) -> None:
-    """Nobody does."""
+    """No one does."""
 
 
 class BrokerCheck:
@@ -157,7 +157,7 @@ def _asked(broker: BrokerConnection, service: str) -> tuple[Flavour, EntityForm,
     except ConfigurationError:
         if flavour != "unknown":
             raise
-    # Whoever hides which broker it is may speak either.
+    # Anyone who hides which broker it is may speak either.
     return ask("ngsi-ld")
 
 

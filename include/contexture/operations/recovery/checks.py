@@ -72,7 +72,7 @@ _BY_HAND = (
 
 
 def check_rebuildable(publication: Publication) -> None:
-    """Returns where a record tells its identity.
+    """Returns where a record shows its identity.
 
     Raises:
         ConfigurationError: it does not; says why, and what to do in place of it.
@@ -121,7 +121,7 @@ def check_settled(storage: Storage, publication: str) -> None:
 
 
 def nothing_sent(publication: str) -> ConfigurationError:
-    """The error where the ledger holds nothing, so that nobody knows which number comes next."""
+    """The error where the ledger holds nothing, so that no one knows which number comes next."""
     return ConfigurationError(
         f"the ledger of publication {publication} says that nothing was ever sent",
         next_step="see that the connection leads to the cluster it was sent to; if the ledger is lost too, start a "
@@ -155,7 +155,7 @@ def _unnamed(publication: Publication) -> str | None:
 
 
 def _unread(publication: Publication) -> str | None:
-    """Where the key is a part of the identity, the value has to tell the rest."""
+    """Where the key is a part of the identity, the value has to show the rest."""
     source = NgsiPublication.of(publication).source
     needs = f"its keys are only a part of the identity (message.key: {publication.message.key}), and"
     if publication.message.format != "ngsiv2" or publication.splits_by_attribute:

@@ -33,10 +33,10 @@ EntityReader = Callable[[bytes | None], Mapping[str, Any]]
 
 
 class ValueContent(NamedTuple):
-    """What a value tells.
+    """What a value shows.
 
     Attributes:
-        content: the content hash, as state has it; None where nobody can tell it.
+        content: the content hash, as state has it; None where no one can tell it.
         references: URNs of the structures that a structure refers to.
     """
 
@@ -99,7 +99,7 @@ class Owner(Protocol):
         ...
 
     def of(self, record: TopicRecord) -> Owned | None:
-        """The identity that a record with a value tells; None where the publication can not have sent it."""
+        """The identity that a record with a value shows; None where the publication can not have sent it."""
         ...
 
 
@@ -225,7 +225,7 @@ def _of_key(key: bytes | None, by_attribute: bool) -> tuple[ContextIdentity, Att
 
 
 def _selection(publication: NgsiPublication) -> Callable[[ContextIdentity], bool]:
-    """Whether an identity is one that the publication asks its broker for, as far as identities tell."""
+    """Whether an identity is one that the publication asks its broker for, as far as identities show."""
     source = publication.source
     is_linked_data = source.api == "ngsi-ld"
     id_pattern = BoundedPattern.compiled(source.id_pattern) if source.id_pattern else None
@@ -287,9 +287,9 @@ class LastRecords:
 
     Args:
         database: an empty one.
-        owner: tells the publication's own records.
+        owner: shows the publication's own records.
         others: tell those of publications that may send to the same topics.
-        read: tells what values hold.
+        read: shows what values hold.
     """
 
     def __init__(self, database: sqlite3.Connection, owner: Owner, others: Sequence[Owner], read: ValueReader) -> None:

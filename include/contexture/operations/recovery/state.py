@@ -53,7 +53,7 @@ def _row(each: Gathered, sequence: int) -> dict[str, Any]:
         "content_hash": each.content or UNTOLD,
         "topics": each.topics,
         "key": each.key,
-        # Nobody knows when it was changed: a record's time may be that of its arrival.
+        # No one knows when it was changed: a record's time may be that of its arrival.
         "modified_at": None,
         "missing_since": None,
         "withheld": False,

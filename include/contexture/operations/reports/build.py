@@ -134,7 +134,7 @@ def _samples(storage: Storage, manifest: Manifest) -> RuleSamples:
     kept = kept_samples(storage, manifest.publication, manifest.outbox)
     if kept is not None:
         return kept
-    # Of an earlier version, or judged by nobody: what was refused is in quarantine all the same.
+    # Of an earlier version, or judged by no one: what was refused is in quarantine all the same.
     refused = quarantine_samples(storage, manifest.publication, manifest.outbox, manifest.quarantined)
     return RuleSamples(outbox=manifest.outbox, rules=refused)
 
@@ -154,7 +154,7 @@ def _in_source(storage: Storage, manifest: Manifest) -> int | None:
         landing = LandingManifest.model_validate_json(storage.read(path))
     except (FileNotFoundError, ValidationError):
         return None
-    # A registry's log tells what changed, and not how much there is.
+    # A registry's log shows what changed, and not how much there is.
     counted = landing.knows_source and (landing.complete or landing.registry_transaction is None)
     return landing.source_count if counted else None
 

@@ -79,7 +79,7 @@ _UNITS: Final = ("B", "kB", "MB", "GB", "TB")
 
 
 def page(report: QualityReport) -> bytes:
-    """The report as UTF-8 HTML; every text in it is escaped, for names and messages come from anybody."""
+    """The report as UTF-8 HTML; every text in it is escaped, for names and messages come from anyone."""
     template = _environment().get_template("report.html.j2")
     drawn = [rule_chart(report.runs, each.rule, each.severity) for each in report.rules[:_RULES_DRAWN]]
     return template.render(

@@ -43,7 +43,7 @@ class RunReport(StoredDocument):
     """What one run read, refused and judged.
 
     Attributes:
-        run: what the files call the run; `run_id`: what Airflow does, None where the tables don't tell.
+        run: what the files call the run; `run_id`: what Airflow does, None where the tables don't show.
         status: what became of its outbox.
         dead_letters: records that can never be sent, and went to the dead-letter topic; 0 until it is concluded.
         in_source: how many entities or structures the source said it holds; None where the run could not know.

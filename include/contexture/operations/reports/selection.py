@@ -17,7 +17,7 @@ from contexture.storage.outboxes import Outboxes, OutboxStatus
 from contexture.storage.publication_store import run_name
 
 LAST: Final = 40
-"""How many runs a report tells where nobody says which."""
+"""How many runs a report shows where no one says which."""
 
 _Given = TypeVar("_Given")
 _Found = TypeVar("_Found")

@@ -42,7 +42,7 @@ class DeadLetterPage:
     Attributes:
         topic: the dead-letter topic by the file as it is now; None where they stop the sending.
         connection: id of the connection to Kafka; None without a good file.
-        told: all that the operational tables tell.
+        told: all that the operational tables show.
     """
 
     topic: str | None

@@ -210,7 +210,7 @@ class StatusReport(StoredDocument):
     """Whether a publication does its work, and how far it is.
 
     Attributes:
-        running: whether it tells what changes: its file is good, its DAG is not suspended, nothing has stopped it, and
+        running: whether it shows what changes: its file is good, its DAG is not suspended, nothing has stopped it, and
             it waits for no person's answer.
         standing: stopped, waiting for an answer, owing a resync, deletions not detected, waiting to send, running
             (now), never run, or idle.

@@ -72,7 +72,7 @@ class ComparisonResult(NamedTuple):
 
 
 class KeyedComparison:
-    """Takes what should be held, then what records tell, in their order; then says how they differ.
+    """Takes what should be held, then what records show, in their order; then says how they differ.
 
     Args:
         database: an empty one.
@@ -104,7 +104,7 @@ class KeyedComparison:
         )
 
     def withhold(self, keys: Iterable[tuple[str, bytes | None]]) -> None:
-        """Keys of which nobody knows what they hold, for their last record can't be sent: they are not judged."""
+        """Keys of which no one knows what they hold, for their last record can't be sent: they are not judged."""
         self._database.executemany(
             "INSERT OR IGNORE INTO withheld VALUES (?)", ((place_of(topic, key),) for topic, key in keys)
         )
@@ -157,7 +157,7 @@ class KeyedComparison:
         return place, partition, topic, key, value is not None, matched, how
 
     def _match(self, place: bytes, value: bytes | None) -> tuple[bool | None, str | None]:
-        """Whether a value is the one that should be held, and how that is known; None where nobody can say."""
+        """Whether a value is the one that should be held, and how that is known; None where no one can say."""
         if value is None:
             return False, None
         row = self._database.execute("SELECT content, sent, shared FROM held WHERE place = ?", (place,)).fetchone()
@@ -207,7 +207,7 @@ class KeyedComparison:
 
 _STRANGE: Final = "place NOT IN (SELECT place FROM held) AND place NOT IN (SELECT place FROM others)"
 _EXTRA: Final = f"WHERE live AND {_SETTLED} AND {_STRANGE}"
-# Only where several partitions of a topic hold a value of one key: which is the last, nobody can tell.
+# Only where several partitions of a topic hold a value of one key: which is the last, no one can show.
 _SCATTERED: Final = "place IN (SELECT place FROM found WHERE live GROUP BY place HAVING COUNT(*) > 1)"
 _JOINED: Final = "found JOIN held USING (place)"
 _TABLES: Final[dict[Kind, str]] = {"missing": "held", "extra": "found", "different": _JOINED, "order": _JOINED}
@@ -328,7 +328,7 @@ class RecordComparison:
         number, sequence, shard, moves = row
         self._database.execute("UPDATE sent SET taken = 1 WHERE number = ?", (number,))
         if self._database.execute(_REPEATED, content).fetchone()[0] > 1:
-            # Which of several equal ones it is, nobody can tell.
+            # Which of several equal ones it is, no one can show.
             self._reached.setdefault(where, 0)
             return
         of_shard = (*where, sequence, shard)
@@ -374,5 +374,5 @@ class RecordComparison:
 
 
 def _stamp(value: bytes | None) -> bytes:
-    """What stands for a value; a tombstone is another one than an empty value."""
+    """What represents a value; a tombstone is another one than an empty value."""
     return b"" if value is None else digest(value)

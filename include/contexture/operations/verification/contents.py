@@ -48,12 +48,12 @@ def canonical_hash(value: bytes) -> bytes:
 
 
 def digest(value: bytes) -> bytes:
-    """Sixteen bytes that stand for a value."""
+    """Sixteen bytes that represent a value."""
     return blake2b(value, digest_size=_DIGEST_BYTES).digest()
 
 
 def place_of(topic: str, key: bytes | None) -> bytes:
-    """Sixteen bytes that stand for a key of a topic; no key is another one than an empty key."""
+    """Sixteen bytes that represent a key of a topic; no key is another one than an empty key."""
     made = blake2b(digest_size=_DIGEST_BYTES)
     made.update(topic.encode())
     made.update(b"\0" if key is None else b"\1" + key)

@@ -65,7 +65,7 @@ class Archive:
                     yield ExpectedHashes(topic, key, identity, content, sequence)
 
     def withheld(self, pointer: StatePointer) -> Iterator[tuple[str, bytes | None]]:
-        """Topics and keys of which nobody knows which content they hold: a record of theirs is a dead letter."""
+        """Topics and keys of which no one knows which content they hold: a record of theirs is a dead letter."""
         for piece in self._state.reader(pointer).pieces(["topics", "key", "content_hash"]):
             unknown = piece.filter(pc.equal(piece.column("content_hash"), pa.scalar(UNKNOWN_CONTENT, pa.binary(32))))
             for topics, key in zip(

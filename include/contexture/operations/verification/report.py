@@ -61,7 +61,7 @@ def last(storage: Storage, publication: str) -> Verification | None:
 
 
 def page(found: Verification) -> bytes:
-    """The page as UTF-8 HTML; every text in it is escaped, for identities come from anybody."""
+    """The page as UTF-8 HTML; every text in it is escaped, for identities come from anyone."""
     environment = Environment(
         loader=PackageLoader("contexture.operations.verification"),
         autoescape=True,

@@ -90,7 +90,7 @@ class Verification(StoredDocument):
 
 
 def shown_name(raw: bytes | None) -> str:
-    """An identity or a key as people read it; it comes from anybody."""
+    """An identity or a key as people read it; it comes from anyone."""
     if raw is None:
         return "(no key)"
     text = raw.decode(errors="replace")

@@ -59,7 +59,7 @@ class Suspect(NamedTuple):
     """A key whose last record is not what the source holds, as one look shows it.
 
     Attributes:
-        place: stands for topic and key.
+        place: represents topic and key.
         verdict: `missing`, `extra`, `scattered` (values in several partitions), or what differs: `body`, `headers`,
             `time`.
         topic, partition, key: of the record; partition None where there is none.
@@ -166,7 +166,7 @@ class SourceComparison:
             yield Suspect._make((*row[:9], bool(row[9]), row[10]))
 
     def expects(self, place: bytes) -> tuple[object, ...] | None:
-        """Returns what stands for the content that the source holds of a key, to be compared with another look."""
+        """Returns what represents the content that the source holds of a key, to be compared with another look."""
         row = self._database.execute("SELECT content, modified FROM expected WHERE place = ?", (place,)).fetchone()
         return None if row is None else tuple(row)
 
@@ -276,7 +276,7 @@ def known_keys(storage: Storage, publication: str, pointer: StatePointer, view: 
 
 
 def published_since(storage: Storage, publication: str, before: StatePointer, now: StatePointer) -> Iterator[bytes]:
-    """Gives what stands for the keys that runs have published between two generations; errors as `known_keys`."""
+    """Gives what represents the keys that runs have published between two generations; errors as `known_keys`."""
     if now.generation == before.generation:
         return
     columns = ["topics", "key", "sequence"]

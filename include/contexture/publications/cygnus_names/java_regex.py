@@ -145,7 +145,7 @@ def compile_java(pattern: str) -> BoundedPattern:
     try:
         return BoundedPattern.compiled(translated, pattern, ascii_only=True)
     except ValueError as error:
-        # Its position is that in the translation, which nobody has seen.
+        # Its position is that in the translation, which no one has seen.
         reason = str(error).partition(" at position")[0]
         raise ConfigurationError(
             f"the regular expression {pattern!r} can't be used: {reason}", next_step=_NEXT_STEP
@@ -153,7 +153,7 @@ def compile_java(pattern: str) -> BoundedPattern:
 
 
 def _is_character(member: str) -> bool:
-    """Whether a member of a class stands for one character, so that a range can begin or end with it."""
+    """Whether a member of a class represents one character, so that a range can begin or end with it."""
     return len(member) == 1 or member.startswith("\\U")
 
 
@@ -315,7 +315,7 @@ class Replacement:
     parts: tuple[tuple[str, str | int], ...]
 
     def expand(self, match: Match) -> str:
-        """The text that stands for a match; a group that took no part is empty."""
+        """The text that represents a match; a group that took no part is empty."""
         return "".join(text + (match[group] or "" if group != "" else "") for text, group in self.parts)
 
     def everywhere(self, pattern: BoundedPattern, text: str) -> str:

@@ -71,7 +71,7 @@ _BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 
 
 class _Told(NamedTuple):
-    """One event of an identity that the snapshot tells more than once."""
+    """One event of an identity that the snapshot shows more than once."""
 
     row: int
     modified_at: datetime | None
@@ -83,8 +83,8 @@ class Comparison:
     """Row numbers into the snapshot (`superseded`, `conflicting`) and into the state (all others).
 
     Attributes:
-        superseded: events that repeat an identity which a newer row of the snapshot tells better.
-        conflicting: accepted events that tell other content for the same identity and the same time; none is right,
+        superseded: events that repeat an identity which a newer row of the snapshot shows better.
+        conflicting: accepted events that show other content for the same identity and the same time; none is right,
             unless the last one is to win: then the others are `superseded`, and this is empty.
         first_absent: held identities whose entity is missing for the first time.
         vanished: held identities whose entity was missing before and is missing again, or has said that it would end
@@ -96,7 +96,7 @@ class Comparison:
         released: held identities whose newest content is accepted again and equals what the target has.
         rescheduled: held identities whose entity ends at another time than state says, with the same content.
         ends: the times that `find_rescheduled` end at now.
-        contradictions: how many events contradict another one, whoever wins.
+        contradictions: how many events contradict another one, whichever wins.
         expired: how many of the vanished have said that they would.
     """
 
@@ -180,7 +180,7 @@ def _removed(told: Any, state: Any, ignore_step: Any) -> Any:
 
 
 def _refused(told: Any, state: Any) -> Any:
-    """Held rows that were refused; a refused entity's own identity stands for all its attributes."""
+    """Held rows that were refused; a refused entity's own identity represents all its attributes."""
     identities = _of_verdict(told, ChangeKind.QUARANTINED, "identity_hash")
     return pc.or_(_in(state, identities), _in(state, identities, "entity_hash"))
 
@@ -229,7 +229,7 @@ def _repeats(snapshot: Any, *, last_wins: bool) -> tuple[Any, Any, int]:
     for group in _grouped(snapshot, rows):
         lost, contradicting = _judged(group)
         contradictions += len(contradicting)
-        # Where one of them was refused for itself, nobody knows that a later one is better.
+        # Where one of them was refused for itself, no one knows that a later one is better.
         if last_wins and all(told.content_hash is not None for told in group):
             lost, contradicting = [*lost, *contradicting[:-1]], []
         superseded += lost
@@ -282,7 +282,7 @@ class ShrinkGuard:
         """Lets a deletion of `vanishing` identities pass, or stops the run before anything is sent.
 
         Raises:
-            ConfigurationError: more vanish than the limit, and nobody has confirmed it.
+            ConfigurationError: more vanish than the limit, and no one has confirmed it.
         """
         limit = self.limit(held)
         if confirmed or not self.exceeded(vanishing, held):

@@ -43,7 +43,7 @@ class EventSequence:
     Attributes:
         looked_at: the events that were judged here; the verdicts of all others stand.
         sent: those to be sent.
-        unchanged: those that say what was told before, deletions of what nobody told included.
+        unchanged: those that say what was told before, deletions of what no one told included.
         final: those of `sent` whose content the target has in the end.
         deletions: in the order in which they are told.
     """

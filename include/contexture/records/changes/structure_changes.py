@@ -28,12 +28,12 @@ class StructureEvent:
         operation: `upsert`: its content is good; `refused`: a rule refused it; `inexpressible`: the registry holds it
             and can't write it in the form that was asked for; `present`: the registry holds it; `delete`: the registry
             says that it is gone.
-        urn: of the structure; None where nobody knows which it is, which only one that is refused may lack.
+        urn: of the structure; None where no one knows which it is, which only one that is refused may lack.
         transaction: the registry's number of the transaction that did it; None where the registry gives none.
         at: when that was, if the registry says so.
         content_hash: of what is upserted.
         references: URNs of the structures that it refers to.
-        is_final: whether its content says that it is final; None where nobody knows.
+        is_final: whether its content says that it is final; None where no one knows.
     """
 
     event: int
@@ -57,7 +57,7 @@ class HeldStructure:
         at: when the registry made this content, if it said so.
         sequence: of the outbox that sent it last.
         references: URNs of the structures that this content refers to, as far as that was ever read.
-        is_final: whether this content says that it is final; None where nobody knows.
+        is_final: whether this content says that it is final; None where no one knows.
     """
 
     content_hash: bytes
@@ -77,7 +77,7 @@ class PlannedRecord:
         urn: its key.
         topic: where it goes.
         event: the event whose body is its value; None for a tombstone.
-        gone: what a tombstone takes away; None for a value, and where nobody knows.
+        gone: what a tombstone takes away; None for a value, and where no one knows.
     """
 
     urn: str
@@ -91,7 +91,7 @@ class PlannedTransaction:
     """Records that become visible together: values, or tombstones, never both.
 
     Attributes:
-        id: the registry's number of the transaction that they tell; None where it has none.
+        id: the registry's number of the transaction that they show; None where it has none.
         deletions: whether they are tombstones.
         at: when the registry made the transaction, if it says so.
         records: in sending order; at least one.

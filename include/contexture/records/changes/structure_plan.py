@@ -44,7 +44,7 @@ class Replay:
         repeated: how many events were overtaken within their transaction.
         upserts: events that are sent; `deletes`: structures whose tombstones are.
         unrouted: structures that no route selects.
-        unserved: structures that would go to further topics, and whose content nobody has told.
+        unserved: structures that would go to further topics, and whose content no one has told.
         cycles: structures that refer to each other, in an order that is right for all but one of them.
     """
 
@@ -158,7 +158,7 @@ class Replay:
                 continue
             topics = routing.topics.get(urn, ())
             if _without(topics, held.topics):
-                # Its content isn't at hand: it stays where it was until somebody tells it.
+                # Its content isn't at hand: it stays where it was until someone tells it.
                 self.unserved[urn] = None
             elif _without(held.topics, topics):
                 left[urn] = _without(held.topics, topics)
@@ -273,7 +273,7 @@ class StructurePlan:
 def plan_structures(
     events: Sequence[StructureEvent], held: Mapping[str, HeldStructure], routes: Routes, run: StructureRun
 ) -> StructurePlan:
-    """Compares, guards and orders what a landing tells.
+    """Compares, guards and orders what a landing shows.
 
     Args:
         events: of the landing, by their numbers.
@@ -319,7 +319,7 @@ def _without_contradictions(
 ) -> tuple[Sequence[StructureEvent], tuple[RefusedStructure, ...]]:
     """The events, those refused that show other content for the same structure at the same time.
 
-    What a registry's log tells behind a catch-up may change a structure again and again.
+    What a registry's log shows behind a catch-up may change a structure again and again.
     """
     contents: dict[tuple[str | None, int | None], set[bytes]] = {}
     upserts = [event for event in events if event.operation == "upsert"]

@@ -1,6 +1,6 @@
 """What a change of an entity or a structure is as attributes of a CloudEvent: the same in both content modes.
 
-The page docs/reference/cloudevents.md tells it to consumers; whoever changes it changes what they deduplicate by.
+The page docs/reference/cloudevents.md tells it to consumers; anyone who changes it changes what they deduplicate by.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class RunReference:
         registry_transaction: the registry's transaction, where there is one; it counts before the others.
         modified_at: when the source says the change happened, or, for a deletion, when what is deleted was last
             changed.
-        otherwise: what stands for it where the source says neither: anything that a retry repeats.
+        otherwise: what represents it where the source says neither: anything that a retry repeats.
     """
 
     registry_transaction: int | None = None
@@ -102,14 +102,14 @@ def context_values(
     Args:
         operation: what happened.
         identity: whose change it is.
-        attribute: the attribute, where the event tells one alone.
+        attribute: the attribute, where the event shows one alone.
         connection: id of the connection to the source.
         content_hash: of the content, or of what is deleted.
         occasion: what else tells the change apart.
         key: the identity key, where it is known already.
     """
     what = "entity" if attribute is None else "attribute"
-    # When a deletion happened nobody says: an absence is noticed later, and a time must never mean two things.
+    # When a deletion happened no one says: an absence is noticed later, and a time must never mean two things.
     happened = occasion.modified_at if operation == "upsert" else None
     return (
         event_id(operation, key or identity_key(identity, attribute), content_hash, occasion),

@@ -178,7 +178,7 @@ def _utf_8(raw: bytes, media: MediaType) -> bytes:
 
 
 def _text(raw: bytes, media: MediaType) -> str | None:
-    """The text, unless its bytes can't be told from it."""
+    """The text, unless its bytes can't be distinguished from it."""
     text = raw.decode(media.codec)
     return text if text.encode(media.codec) == raw else None
 

@@ -105,7 +105,7 @@ class Envelope:
             value: JSON that Contexture wrote.
 
         Raises:
-            CloudEventError: the identity has characters that no event can tell.
+            CloudEventError: the identity has characters that no event can show.
         """
         values = self._values("upsert", identity, attribute, content_hash, occasion, key)
         if self._structured:
@@ -122,7 +122,7 @@ class Envelope:
             occasion: when it was last changed, or else what tells this deletion apart.
 
         Returns:
-            Nothing but Nones where no event can tell such an identity, which then was sent without an envelope: the
+            Nothing but Nones where no event can show such an identity, which then was sent without an envelope: the
             tombstone has to go out all the same.
         """
         service, path, entity_id, entity_type, *parts = cast("list[str]", orjson.loads(key))
@@ -188,7 +188,7 @@ class StructureContent(NamedTuple):
 
     Attributes:
         urn: of the structure.
-        media_type: of the message that holds it; None where nobody says.
+        media_type: of the message that holds it; None where no one says.
         content_hash: of its content, or of what is deleted.
         occasion: the registry's transaction and its time, or what else tells the change apart.
     """
@@ -229,7 +229,7 @@ class StructureEnvelope:
         """The values of `columns` for a structure's content.
 
         Raises:
-            CloudEventError: its URN or media type can't be told by an event.
+            CloudEventError: its URN or media type can't be distinguished by an event.
         """
         template = self._template(content.media_type)
         content_type = dict(template.constant_headers).get(CONTENT_TYPE)
@@ -246,7 +246,7 @@ class StructureEnvelope:
         return self._template(content.media_type).json_event(self._values("upsert", content), message)
 
     def check(self, urn: str, media_type: str | None) -> None:
-        """Returns when events can tell a structure.
+        """Returns when events can show a structure.
 
         Raises:
             CloudEventError: its URN or media type has what no attribute may have.
@@ -256,7 +256,7 @@ class StructureEnvelope:
         )
 
     def deletion(self, content: StructureContent) -> HeaderValues:
-        """The values of `columns` for a tombstone; nothing but Nones where no event can tell such a URN.
+        """The values of `columns` for a tombstone; nothing but Nones where no event can show such a URN.
 
         What was sent of it then had no envelope, and has to be deleted all the same.
         """
@@ -305,7 +305,7 @@ class _Event(msgspec.Struct):
 def message_in(event: bytes) -> tuple[bytes, str | None]:
     """The message that a structured event holds, byte for byte as it was put in, and its media type.
 
-    Only white space around JSON is gone: nobody can tell it from that of the event.
+    Only white space around JSON is gone: no one can tell it from that of the event.
 
     Raises:
         ValueError: it is no such event.

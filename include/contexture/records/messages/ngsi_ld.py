@@ -318,7 +318,7 @@ def _received(linked_data: Mapping[str, object], attribute: AttributeName | None
 
 
 def _instance(attribute: object, wanted: AttributeName) -> object:
-    """The instance that the event tells; the default one has no datasetId."""
+    """The instance that the event shows; the default one has no datasetId."""
     for dataset_id, instance in instances(wanted.name, attribute):
         if dataset_id == wanted.dataset_id:
             return instance

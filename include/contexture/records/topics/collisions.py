@@ -17,13 +17,13 @@ _CACHED_PARTS = 8192
 
 
 class IdentityIndex:
-    """What a publication's topic names stand for, as numbers: events of one number are meant to share a topic.
+    """What a publication's topic names represent, as numbers: events of one number are meant to share a topic.
 
     Args:
         topics: the publication's `topics`.
 
     Attributes:
-        can_collide: whether one name can stand for several things at all.
+        can_collide: whether one name can represent several things at all.
     """
 
     def __init__(self, topics: TopicNaming) -> None:
@@ -44,7 +44,7 @@ class IdentityIndex:
         return of_hash(identity_hash(identity_key(identity, AttributeName(attribute.name) if attribute else None)))
 
     def of_key(self, key: bytes, topics: Sequence[str]) -> int | None:
-        """The number of an identity key that a record has; None where it can't be told from the key alone.
+        """The number of an identity key that a record has; None where it can't be distinguished from the key alone.
 
         Args:
             key: as `identity_key` gives it.
@@ -77,7 +77,7 @@ def numbered(values: Sequence[Hashable]) -> Integers:
 
 
 def metric_name(topic: str) -> str:
-    """What is equal for topics that can't both exist: Kafka's metrics don't tell `.` from `_`."""
+    """What is equal for topics that can't both exist: Kafka's metrics don't distinguish `.` and `_`."""
     return topic.replace(".", "_")
 
 

@@ -1,12 +1,12 @@
 """Encodings of topic names: Cygnus' own ones, and the injective one, which distinguishes every identity and can be
 decoded.
 
-Parts are joined by `__`. Letters, digits and `-` stand for themselves; every other character is an escape that begins
+Parts are joined by `__`. Letters, digits and `-` represent themselves; every other character is an escape that begins
 with `_`: `_u` for `_`, `_s` for `/`, `_p` for `.`, `_k` for `:`, else its code point as `_hh`, `_whhhh` or `_xhhhhhh`.
 A name never holds a dot, because Kafka refuses topics that differ only in `.` and `_`. A name above the limit is cut
 and ends in `_-` and the SHA-256 of the whole: it still has one identity only, but can't be read back.
 
-It works on UTF-16 code units: `A-Z a-z 0-9 _ - .` stand for themselves, `=` becomes `xffff`, every other unit `x` and
+It works on UTF-16 code units: `A-Z a-z 0-9 _ - .` represent themselves, `=` becomes `xffff`, every other unit `x` and
 its four lower-case hexadecimal digits. An `x` that four hexadecimal digits follow is doubled. The encoding isn't
 reversible: `x/` and `x002f` have the same name, as upstream has it.
 
@@ -40,7 +40,7 @@ _X = ord("x")
 
 
 def encode_cygnus(text: str) -> str:
-    """The part of a topic name that stands for `text`; any string has one, also one with lone surrogates.
+    """The part of a topic name that represents `text`; any string has one, also one with lone surrogates.
 
     >>> encode("/4wheels")
     'x002f4wheels'
@@ -231,7 +231,7 @@ _HEAD_LENGTH = MAXIMUM_LENGTH - len(_DIGEST_MARK) - sha256().digest_size * 2
 
 @dataclass(frozen=True, slots=True)
 class DecodedName:
-    """What a topic name stands for; None for what names of its data model don't hold."""
+    """What a topic name represents; None for what names of its data model don't hold."""
 
     service: str
     service_path: str | None = None
@@ -259,7 +259,7 @@ def encode_injective(parts: tuple[str, ...]) -> str:
 
 
 def decode(name: str) -> DecodedName:
-    """What the name stands for.
+    """What the name represents.
 
     Raises:
         TopicNameError: it was shortened, or isn't a name of this encoding.
@@ -271,7 +271,7 @@ def decode(name: str) -> DecodedName:
             topic=name[:MAXIMUM_LENGTH],
         )
     parts = _parts(name)
-    # Only what `encode` writes is read, so no two names stand for the same parts.
+    # Only what `encode` writes is read, so no two names represent the same parts.
     if parts is None or len(parts) not in DATA_MODELS.values() or encode_injective(parts) != name:
         raise TopicNameError(
             "this is no topic name of naming injective",

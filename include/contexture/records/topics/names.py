@@ -163,7 +163,7 @@ class TopicNamer:
     def parts(
         self, identity: ContextIdentity, attribute: str | None = None, attribute_type: str = ""
     ) -> tuple[str, ...]:
-        """What the one topic's name stands for: events with other parts of the same topic collide."""
+        """What the one topic's name represents: events with other parts of the same topic collide."""
         return name_parts(self._data_model, *self.names(identity, attribute, attribute_type))
 
     def name(self, identity: ContextIdentity, attribute: str | None = None, attribute_type: str = "") -> str:

@@ -79,7 +79,7 @@ def _gunzip(pieces: Iterable[bytes], who: str) -> Iterator[bytes]:
         for piece in pieces:
             waiting = piece
             while waiting:
-                # A few bytes may stand for gigabytes.
+                # A few bytes may represent gigabytes.
                 yield unpacker.decompress(waiting, PIECE_BYTES)
                 waiting = unpacker.unconsumed_tail
                 if unpacker.eof and (waiting := unpacker.unused_data):

@@ -126,7 +126,7 @@ class _Problem(msgspec.Struct):
 
 
 def problem_named(response: httpx.Response) -> str:
-    """The name of the NGSI-LD problem (RFC 7807) that an answer tells, such as BadRequestData; "" where it tells none.
+    """The name of the NGSI-LD problem (RFC 7807) that an answer shows, such as BadRequestData; "" where it shows none.
 
     Its own words may quote data and are left out.
     """
@@ -163,7 +163,7 @@ def refusal_error(
         address: who was asked, without secrets.
         parameters: the URL parameters; their values are not shown.
         path: what was asked for.
-        problem: the name of the NGSI-LD problem, where the answer tells one.
+        problem: the name of the NGSI-LD problem, where the answer shows one.
     """
     status = response.status_code
     correlator = response.headers.get("fiware-correlator", "")

@@ -105,7 +105,7 @@ class Tokens:
 
     Args:
         grant: how they are come by.
-        client: asks the token service; closed by whoever made it.
+        client: asks the token service; closed by anyone who made it.
         clock: seconds, monotonic.
     """
 

@@ -37,7 +37,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    # Loaded on use: whoever only parses entities needs no HTTP client.
+    # Loaded on use: anyone who only parses entities needs no HTTP client.
     if name != "NgsiLdClient":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from contexture.sources.ngsi.ngsi_ld import NgsiLdClient

@@ -32,7 +32,7 @@ _OWN_RESOURCES: tuple[tuple[str, bytes, Flavour], ...] = (
 def detect(
     connection: BrokerConnection, *, patience: RetryBudget | None = None, transport: httpx.BaseTransport | None = None
 ) -> Flavour:
-    """The broker at a connection; unknown where a proxy hides the resources that tell.
+    """The broker at a connection; unknown where a proxy hides the resources that show.
 
     Raises:
         RetriableError: the broker is away.

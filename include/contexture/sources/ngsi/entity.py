@@ -6,7 +6,7 @@ the builtin in the broker's response. It stays an attribute, and the builtin is 
 Smart Data Models have such an attribute. Where the two cannot be distinguished, `shadowed` names the builtin.
 
 That model is NGSIv2's normalized form. Beside it the entity stays as it was received, without the broker's own members,
-for whoever publishes `ngsi-ld`. Decisions on types, scopes and datasetId: docs/decisions/0011.
+for anyone who publishes `ngsi-ld`. Decisions on types, scopes and datasetId: docs/decisions/0011.
 """
 
 from __future__ import annotations
@@ -273,8 +273,8 @@ def linked_data_entity(
 ) -> ParsedEntity:
     """The entity of a document in NGSI-LD's normalized form, or in the concise one with members for every value.
 
-    A value that stands alone (`"speed": 50`) is no attribute here: it can't be told from the simplified form, which
-    leaves out what kind of attribute it is. An attribute that was removed (`urn:ngsi-ld:null`, as notifications write
+    A value that stands alone (`"speed": 50`) is no attribute here: it could also be the simplified form, which leaves
+    out what kind of attribute it is. An attribute that was removed (`urn:ngsi-ld:null`, as notifications write
     it) is absent.
 
     Args:

@@ -92,7 +92,7 @@ class EntityQuery:
         q: the user's own conditions; the walk adds its own to them.
         mq: conditions on metadata.
         attributes: the user attributes wanted; all when empty.
-        field: the time the walk goes along. `dateCreated` never moves; `dateModified` tells what changed.
+        field: the time the walk goes along. `dateCreated` never moves; `dateModified` shows what changed.
         since: where the walk starts, as the broker writes times; from the first entity when None.
         until: where it ends: what has this time or an earlier one is met, and little beyond; to the end when None.
         page_size: entities asked for at once, 1 to 1000.

@@ -53,7 +53,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    # Whoever names or routes structures needs no HTTP client.
+    # Anyone who names or routes structures needs no HTTP client.
     if name not in _REGISTRIES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module("contexture.sources.sdmx.registry"), name)

@@ -162,7 +162,7 @@ def accept_values(media_type: str) -> tuple[str, ...]:
 
 
 def format_of(media_type: str) -> Format | None:
-    """The format that a media type names; None for one that can't be split, or that nobody knows."""
+    """The format that a media type names; None for one that can't be split, or that no one knows."""
     plain = normal(media_type)
     if is_fusion(plain):
         return Format.FUSION_JSON
@@ -217,7 +217,7 @@ def _other_ml(wanted: Format, head: bytes, told: str) -> str | None:
     return known[0] if known and known[0] is not wanted else None
 
 
-# SDMX 3.0 renamed it; a registry tells its log and SDMX-JSON by one name, and SDMX-ML 2.1 by the other.
+# SDMX 3.0 renamed it; a registry shows its log and SDMX-JSON by one name, and SDMX-ML 2.1 by the other.
 _RENAMED = {"ContentConstraint": "DataConstraint"}
 
 

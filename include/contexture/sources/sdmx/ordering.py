@@ -126,7 +126,7 @@ def reference_order(references: Mapping[str, Iterable[str]]) -> ReferenceOrder:
 
     Args:
         references: for the URN of each structure the URNs that it refers to, as `Artefact.references` has them. A
-            version such as `1.0+.0` or `~` stands for the latest that fits, `*` for all, and one that can't be read for
+            version such as `1.0+.0` or `~` represents the latest that fits, `*` for all, and one that can't be read for
             all versions too. What isn't among the structures doesn't matter.
     """
     held = VersionIndex(sorted(references, key=_key))

@@ -81,7 +81,7 @@ class _Part:
     end: int
 
     def read(self, check: Callable[[str], Read]) -> Iterator[Read]:
-        """What its items stand for; nothing where it is `*`."""
+        """What its items represent; nothing where it is `*`."""
         written = self.selector[self.start : self.end]
         if written.strip() == _ANY:
             return
@@ -174,7 +174,7 @@ class Selector:
         kinds: classes as in URNs, or with model and package for those of other models; empty: all.
         agencies: empty: all; `ECB.*` are those below ECB.
         ids: empty: all.
-        versions: of each artefact, what one of these stands for is meant; empty: all.
+        versions: of each artefact, what one of these represents is meant; empty: all.
     """
 
     text: str
@@ -196,7 +196,7 @@ class Selector:
     def matches(self, urn: str | Urn) -> bool:
         """Whether it is about this structure; an item is taken for the artefact that holds it.
 
-        Of the versions that `~` and `+` are about only one is meant: `select_structures` tells which.
+        Of the versions that `~` and `+` are about only one is meant: `select_structures` shows which.
         """
         try:
             named = (Urn.parse(urn) if isinstance(urn, str) else urn).maintainable()

@@ -139,7 +139,7 @@ class Urn:
         class_name: such as `Codelist`, or of an item, `Code`.
         agency: with dots between an agency and its parts.
         id: of the maintainable artefact.
-        version: as written; may be `1.0+`, `~` or `*` where the URN stands for several.
+        version: as written; may be `1.0+`, `~` or `*` where the URN represents several.
         item: id of an item with its parents' ids before it, None for the artefact itself.
         model: what the package is a part of; registries have kinds of their own in other models.
     """

@@ -1,4 +1,4 @@
-"""Versions of structures: which is later, and which a pattern such as `2.3+.1` stands for.
+"""Versions of structures: which is later, and which a pattern such as `2.3+.1` represents.
 
 Versions and their precedence follow the technical notes of SDMX 3.0 (annex on semantic versioning), those of one or two
 numbers the rules before it; patterns follow the version queries of the SDMX REST API 2.
@@ -91,7 +91,7 @@ def _readable(text: str) -> Version | None:
 
 @dataclass(frozen=True, slots=True)
 class VersionPattern:
-    """Versions that a selector or a reference stands for.
+    """Versions that a selector or a reference represents.
 
     Attributes:
         text: as written.
@@ -144,7 +144,7 @@ class VersionPattern:
 
     @property
     def is_latest(self) -> bool:
-        """Whether it stands for one version among those that it covers."""
+        """Whether it represents one version among those that it covers."""
         return self.operator in {"+", "~"}
 
     def covers(self, text: str) -> bool:
@@ -161,7 +161,7 @@ class VersionPattern:
         return is_in_range and len(numbers) in self.lengths
 
     def choose(self, versions: Iterable[str]) -> tuple[str, ...]:
-        """Those of the versions of one artefact that the pattern stands for, in their order."""
+        """Those of the versions of one artefact that the pattern represents, in their order."""
         covered = tuple(version for version in versions if self.covers(version))
         return (max(covered, key=version_key),) if covered and self.is_latest else covered
 

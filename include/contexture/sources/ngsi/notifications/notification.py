@@ -51,7 +51,7 @@ class NotifiedEntity:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """What one request tells.
+    """What one request shows.
 
     Attributes:
         form: how the request words it.

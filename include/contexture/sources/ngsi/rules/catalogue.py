@@ -88,7 +88,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 REJECTING = ("dup-across-paths", "type-drift", "relationship-target", "count-mismatch", "count-zero")
-"""Rules of the whole snapshot: nobody can say which entity is at fault, so an error rejects the run."""
+"""Rules of the whole snapshot: no one can say which entity is at fault, so an error rejects the run."""
 
 _CATALOGUE = Catalogue(RULES)
 

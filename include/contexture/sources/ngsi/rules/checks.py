@@ -288,7 +288,7 @@ def check(event: Event, options: EntityRuleOptions = _DEFAULTS) -> list[Violatio
     """The rules an event breaks; none for a deletion or a structure.
 
     Args:
-        event: its body in NGSIv2's normalized form; its time of reception stands for the broker's clock.
+        event: its body in NGSIv2's normalized form; its time of reception represents the broker's clock.
         options: the publication's settings.
     """
     identity = event.identity

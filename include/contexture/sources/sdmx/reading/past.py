@@ -22,7 +22,7 @@ class LogReplay:
         steps: what its transactions ask for, in order, by their ids; those that ask for nothing are left out.
         told: ids of all that it tells, also of those that ask for nothing.
         meant: what was meant before the first of them, by name, with the URNs of today.
-        unreadable: ids of those whose content can't be told from that of another one at the same moment.
+        unreadable: ids of those whose content can't be distinguished from that of another one at the same moment.
     """
 
     steps: dict[int, LogStep]

@@ -100,7 +100,7 @@ def steps(
         meaning: of the publication, which knows every structure that they name.
         held: names of what the registry held before the first of them.
         selected: what was meant then, with the URNs that were sent.
-        more_to_come: the registry has made transactions that its log does not tell yet.
+        more_to_come: the registry has made transactions that its log does not show yet.
         moved: says what a transaction brings to further topics.
     """
     course = _Course(meaning, set(held), dict(selected), _at_the_end(log), more_to_come, moved)

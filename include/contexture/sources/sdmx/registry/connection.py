@@ -56,14 +56,14 @@ class RegistryConnection(HttpConnection):
 
     @property
     def is_public(self) -> bool:
-        """Whether it is asked as anybody may ask it."""
+        """Whether it is asked as anyone may ask it."""
         return not (self.headers or self.grant or self.certificate or "@" in self.base_url)
 
 
 def registry_connection(connection_id: str, fields: ConnectionFields) -> RegistryConnection:
     """The registry behind the fields of an Airflow connection of type `http` or `https`.
 
-    Beside what `contexture.sources.http.connection` tells, its extra may have `flavour` (auto, fmr, generic), `api`
+    Beside what `contexture.sources.http.connection` shows, its extra may have `flavour` (auto, fmr, generic), `api`
     (auto, v1, v2) and `reply_bytes`.
 
     Raises:
@@ -105,7 +105,7 @@ _VERSION = re.compile(r"(\d+)(?:[.\d]*)")
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What the product endpoint of a Fusion (Metadata) Registry tells; `version` such as `12.4.2`."""
+    """What the product endpoint of a Fusion (Metadata) Registry shows; `version` such as `12.4.2`."""
 
     version: str
 

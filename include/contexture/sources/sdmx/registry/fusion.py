@@ -62,8 +62,8 @@ class FusionRegistry(RestRegistry):
     def transactions(self, after: int | None) -> Log:
         """See `Registry.transactions`.
 
-        The search tells which transactions there are; it is asked backwards from the newest until it meets the one that
-        is known, so that none is missed where several share a moment. The feed tells what they did. A gap in the feed
+        The search shows which transactions there are; it is asked backwards from the newest until it meets the one that
+        is known, so that none is missed where several share a moment. The feed shows what they did. A gap in the feed
         (it covers 24 hours) is left to the caller, who compares what there is: the history of single structures would
         need a question for every URN there ever was.
 
@@ -86,7 +86,7 @@ class FusionRegistry(RestRegistry):
         return self._transport.patiently(lambda: log.urns_in(*self._json(_ALL_URNS)))
 
     def history(self, urn: str) -> tuple[int, ...]:
-        """Ids of the transactions that touched one structure, in order; as well as can be: no document tells how.
+        """Ids of the transactions that touched one structure, in order; as well as can be: no document shows how.
 
         Raises:
             RegistryUnavailableError: the registry is away or ill.

@@ -50,7 +50,7 @@ class StructureEntry:
         urns: of maintainable artefacts, each once, in the registry's order.
         other_names: URNs in `urns` by the URN that the same artefact has in another format, where that was seen
             (a 2.1 `ContentConstraint` is a `DataConstraint` elsewhere).
-        unnamed: artefacts that can't be told by a URN.
+        unnamed: artefacts that can't be distinguished by a URN.
         last_modified: the registry's word for when anything of it changed; None where it gives none.
     """
 
@@ -133,7 +133,7 @@ class LogPeriod:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What a registry's log tells.
+    """What a registry's log shows.
 
     Attributes:
         newest: the last id there is; 0 where nothing ever happened.

@@ -28,7 +28,7 @@ def planned(urns: Sequence[str], held: Iterable[str] = ()) -> tuple[Query, ...]:
 
     Args:
         urns: what is wanted.
-        held: everything there is, where that is known: it tells how much a question would bring that nobody wants.
+        held: everything there is, where that is known: it tells how much a question would bring that no one wants.
     """
     wanted: dict[tuple[str, str], list[Urn]] = {}
     for urn in dict.fromkeys(urns):

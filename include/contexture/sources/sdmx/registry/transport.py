@@ -55,7 +55,7 @@ def is_error_message(media_type: str, words: bytes) -> bool:
 
 
 def refusal(connection: HttpConnection, response: httpx.Response) -> ContextureError:
-    """The error that a status stands for which is no answer."""
+    """The error that a status represents which is no answer."""
     status, where = response.status_code, f"{connection.WHO} at {connection.address}"
     if status in {401, 403}:
         kind = TokenRefusedError if status == httpx.codes.UNAUTHORIZED else ConfigurationError

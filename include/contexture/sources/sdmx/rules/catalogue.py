@@ -58,7 +58,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 REJECTING = ("dangling-reference", "version-order", "final-content", "count-mismatch")
-"""Rules of all that is held: nobody can say which structure is at fault, so an error rejects the run."""
+"""Rules of all that is held: no one can say which structure is at fault, so an error rejects the run."""
 
 WITHOUT_CHOICE = ("unreadable", "one-structure", "urn-missing", "topic-name")
 """Always errors: there is nothing that could be sent."""

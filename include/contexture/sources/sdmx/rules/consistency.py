@@ -48,7 +48,7 @@ _DEFAULTS = StructureRuleOptions()
 
 @dataclass(frozen=True, slots=True)
 class PublishedStructure:
-    """One structure that a run tells.
+    """One structure that a run shows.
 
     Attributes:
         urn, content_hash, references: of the artefact.
@@ -85,7 +85,7 @@ def check_consistency(
         told: structures that were accepted, in the order in which the source told them.
         published: content hash by URN of what the target held before, which state knows.
         options: the publication's settings.
-        final: by URN, whether what was published says that it is final; where nobody knows, what is told decides.
+        final: by URN, whether what was published says that it is final; where no one knows, what is told decides.
         gone: URNs that this run deletes, so that they aren't held any more.
         shown: URNs of what the registry holds beside, such as what was refused or can't be expressed: it isn't missing.
         in_turn: these are changes one after the other, so that one structure may be told again with another content;

@@ -61,7 +61,7 @@ def detect(head: bytes) -> Encoding:
     """The encoding by byte order mark, by zero bytes, or by the XML declaration; UTF-8 where none says otherwise.
 
     Raises:
-        StructureMessageError: an encoding that nobody knows is declared.
+        StructureMessageError: an encoding that no one knows is declared.
     """
     for bom, codec in _BOMS:
         if head.startswith(bom):
@@ -78,7 +78,7 @@ def utf8(piece: bytes, head: bytes) -> bytes:
 
     Args:
         piece: in the encoding of the message.
-        head: the first bytes of the message, which tell the encoding.
+        head: the first bytes of the message, which show the encoding.
     """
     encoding = detect(head[:HEAD_BYTES])
     return piece if encoding.is_utf8 else piece.decode(encoding.codec).encode()

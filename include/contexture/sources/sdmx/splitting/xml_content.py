@@ -56,7 +56,7 @@ class Surroundings:
     Attributes:
         install: sets the parser's handlers.
         names: short names by the parser's, as far as they are known; elements of other vocabularies are not in it.
-        expand: the short name that a text such as `str:CodelistType` stands for where the parser is.
+        expand: the short name that a text such as `str:CodelistType` represents where the parser is.
         limits: of depth.
     """
 

@@ -39,7 +39,7 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """What the root element tells.
+    """What the root element shows.
 
     Attributes:
         format: of the message.

@@ -79,7 +79,7 @@ class Window:
         self._kept_from, self._in_artefact = None, False
 
     def move(self, position: int) -> None:
-        """The parser got so far; lets go what nobody needs.
+        """The parser got so far; lets go what no one needs.
 
         Raises:
             LimitExceededError: more is needed than may be.
