@@ -28,7 +28,8 @@ DEFAULT_FILE = "operations.sqlite"
 NO_TABLES: Final = f"there are none, for CONTEXTURE_HOME is an object store and {DATABASE_VARIABLE} is not set"
 """Why a home without a database of its own is told by its files alone."""
 
-# A writer that is blocked longer gives up and reports it. Sends do not wait meanwhile. On a busy machine several writers of one SQLite file take more than a second.
+# A writer that is blocked longer gives up and reports it. Sends do not wait meanwhile. On a busy machine several
+# writers of one SQLite file take more than a second.
 _BUSY_SECONDS: Final = 5.0
 _MIGRATION_SECONDS: Final = 30.0
 # libpq takes no less.

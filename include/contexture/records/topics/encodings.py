@@ -42,7 +42,7 @@ _X = ord("x")
 def encode_cygnus(text: str) -> str:
     """The part of a topic name that represents `text`; any string has one, also one with lone surrogates.
 
-    >>> encode("/4wheels")
+    >>> encode_cygnus("/4wheels")
     'x002f4wheels'
     """
     if not text.isascii():

@@ -19,8 +19,9 @@ A walk that ends at a time (one slice of several) asks for the range in one cond
 time, says what belongs to it. What stands exactly at that time may be met by the next slice too; so may what a first
 slice meets beyond its end, for it starts without any condition, to meet what never had a time.
 
-A cut is a time, and any time will do: the slices cover all times there are, however it was chosen. So a cut may come from
-a look at some place of an order that changes meanwhile, and be wrong; then slices differ in size, and nothing is missed.
+A cut is a time, and any time will do: the slices cover all times there are, however it was chosen. So a cut may come
+from a look at some place of an order that changes meanwhile, and be wrong; then slices differ in size, and nothing is
+missed.
 """
 
 from __future__ import annotations
