@@ -104,7 +104,7 @@ def _record_failure_event(journal: RunTableWriter, failure: Failure) -> None:
 
 def _record_attempt_event(journal: RunTableWriter, publication: str, attempts: SendAttempts) -> None:
     """A send has failed; it is told when no further attempt comes by itself."""
-    if attempts.state not in {"used up", "stopped"}:
+    if attempts.state not in {"exhausted", "stopped"}:
         return
     _tell(
         journal,

@@ -211,9 +211,9 @@ class StructureEvaluator:
         """A reply in a form that can't be taken apart: the registry was asked for one structure."""
         if row.id is None:
             return _refused(row, [URN_MISSING])
-        ignore_step = self._ignore_step(row.id, row.media_type)
-        if ignore_step is not None:
-            return _refused(row, [ignore_step])
+        violation = self._envelope_violation(row.id, row.media_type)
+        if violation is not None:
+            return _refused(row, [violation])
         content = {"content_hash": sha256(row.body).digest(), "size": len(row.body)}
         return Seen(_columns(row, ChangeKind.SEND) | _named(row) | content, ())
 
@@ -222,9 +222,9 @@ class StructureEvaluator:
         urn = row.id or artefact.urn
         if urn is None and not any(each.severity == "error" for each in violations):
             violations = [*violations, URN_MISSING]
-        ignore_step = None if urn is None else self._ignore_step(urn, row.media_type)
-        if ignore_step is not None:
-            violations = [*violations, ignore_step]
+        violation = None if urn is None else self._envelope_violation(urn, row.media_type)
+        if violation is not None:
+            violations = [*violations, violation]
         errors = tuple(each for each in violations if each.severity == "error")
         warnings = [each.rule for each in violations if each.severity == "warning"]
         columns = {
@@ -244,7 +244,7 @@ class StructureEvaluator:
         }
         return Seen(_columns(row, ChangeKind.QUARANTINED if errors else ChangeKind.SEND) | columns, errors)
 
-    def _ignore_step(self, urn: str, media_type: str | None) -> Violation | None:
+    def _envelope_violation(self, urn: str, media_type: str | None) -> Violation | None:
         """Why the publication's envelope can't show a structure; None when it can, or there is no envelope."""
         if self._envelope is None:
             return None

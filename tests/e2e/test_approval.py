@@ -112,7 +112,7 @@ def test_while_it_waits_it_holds_no_slot(story: Story) -> None:
 
 
 def test_while_it_waits_its_status_says_so(story: Story) -> None:
-    assert (story.status["standing"], story.status["running"]) == ("waiting for an answer", False)
+    assert (story.status["health"], story.status["running"]) == ("waiting for approval", False)
     assert f"{story.loaded - LEFT} of {story.loaded} identities would be deleted" in story.status["reason"]
 
 

@@ -94,13 +94,13 @@ def test_the_last_interval_is_repeated_until_the_budget_is_used_up(sender: Sende
         AttemptsUsedUpError, match=r"batch_ttl is used up after 4 attempts, .* stays approved: no broker"
     ):
         task.after(AWAY)
-    assert (sender.standing().told(), sender.standing().failed) == ("attempt 4 of 4, used up", 4)
+    assert (sender.standing().told(), sender.standing().failed) == ("attempt 4 of 4, exhausted", 4)
 
 
 def test_no_retries_means_one_attempt(sender: Sender) -> None:
     with pytest.raises(AttemptsUsedUpError):
         sender.task(ttl=0).after(AWAY)
-    assert sender.standing().told() == "attempt 1 of 1, used up"
+    assert sender.standing().told() == "attempt 1 of 1, exhausted"
 
 
 def test_minus_one_never_ends(sender: Sender) -> None:

@@ -49,7 +49,7 @@ def test_people_hear_how_many_records_lie_where(storage: Storage, server: MailSe
         alert_dead_letters(storage, VEHICLES, ["outbox1"], CONTEXT, LOG)
     # Told twice within the hour, it is one mail.
     (mail,) = server.mails
-    assert mail.message["Subject"] == "[Contexture] vehicles: records put aside"
+    assert mail.message["Subject"] == "[Contexture] vehicles: dead letters"
     text = mail.body
     assert "2 records can never be sent; they are in the topic contexture.dead-letter.vehicles" in text
     assert "has put records aside" in text

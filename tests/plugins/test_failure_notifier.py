@@ -47,7 +47,7 @@ def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
     found = Storage(str(tmp_path))
     outbox(found, publication(), 1, [records("secret-car")])
     Outboxes(found, "vehicles").move("outbox1", "approved", reason="good")
-    AttemptLog(found, "vehicles").keep(failed_send("outbox1", attempt=11, state="used up", next_at=None))
+    AttemptLog(found, "vehicles").keep(failed_send("outbox1", attempt=11, state="exhausted", next_at=None))
     return found
 
 
@@ -105,7 +105,7 @@ def test_the_mail_reaches_the_publications_people(storage: Storage, connected: M
     assert "batch_ttl is used up after 11 attempts: no broker" in mail.body
     assert "<b>What to do next:</b> mend the cause" in mail.body
     assert "outbox outbox1 (run 1), approved" in mail.body
-    assert "shard 1: attempt 11 of 11, used up" in mail.body
+    assert "shard 1: attempt 11 of 11, exhausted" in mail.body
     assert "/dags/publish_vehicles/runs/manual__2026-03-01T12%3A00%3A00%2B00%3A00" in mail.body
     assert "secret-car" not in mail.body
 

@@ -362,7 +362,7 @@ def test_a_shrunk_source_waits_for_an_answer_where_it_is_asked_for(
 
     with pytest.raises(TaskAwaitingInput) as waiting:
         operator.execute(running)  # type: ignore[arg-type]
-    assert [alert["kind"] for alert in told] == ["waiting for an answer"]
+    assert [alert["kind"] for alert in told] == ["waiting for approval"]
     assert 'Would be deleted: ["a"]' in told[0]["text"]
     assert (waiting.value.method_name, waiting.value.timeout) == ("go_on", timedelta(hours=2))
     (question,) = asked

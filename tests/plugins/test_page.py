@@ -236,7 +236,7 @@ def test_a_hostile_address_is_answered_by_text(hostile):
     answers = [
         hostile.get(f"publications/{ATTACK}"),
         hostile.get("", page=ATTACK),
-        hostile.get("", standing=ATTACK),
+        hostile.get("", health=ATTACK),
         hostile.get("publications/vehicles/transactions", status=ATTACK),
     ]
     assert [answer.status_code for answer in answers] == [404, 422, 422, 422]
@@ -250,7 +250,7 @@ def test_a_file_that_is_no_publication_is_named_to_who_sees_everything_else(host
 
 def test_the_overview_tells_what_stopped_and_why(hostile):
     [line, _] = hostile.get("api/publications").json()["lines"]
-    assert (line["name"], line["standing"]) == ("vehicles", "stopped")
+    assert (line["name"], line["health"]) == ("vehicles", "stopped")
     assert line["reason"].startswith("shard 0, attempt 1 of 11, stopped: ")
 
 
@@ -300,7 +300,7 @@ def test_while_the_tables_are_away_nothing_is_said_that_they_alone_know(home, mo
     browser = Browser("vehicles", "buses")
     unknown = "whether its last run failed is not known without the operational tables"
     lines = browser.get("api/publications").json()["lines"]
-    assert [(line["standing"], line["reason"], line["today"]) for line in lines] == [
+    assert [(line["health"], line["reason"], line["today"]) for line in lines] == [
         ("never run", unknown, None),
         ("idle", unknown, None),
     ]
@@ -596,7 +596,7 @@ def test_a_run_that_waits_for_an_answer_is_shown_with_what_it_asks_and_where(hom
     for user in ("ana", "eve"):
         overview = browser.get("", user=user).text
         assert f'<a class="small" {address} data-leave>Answer in Airflow</a>' in overview
-        assert '<span class="state waiting">waiting for an answer</span>' in overview
+        assert '<span class="state waiting">waiting for approval</span>' in overview
         text = browser.get("publications/vehicles", user=user).text
         assert f'<a class="button" {address} data-leave>' in text
         assert "40 of 50 identities would be deleted, once a person approves until 2026-03-01 14:00 UTC" in text
@@ -606,7 +606,7 @@ def test_a_run_that_waits_for_an_answer_is_shown_with_what_it_asks_and_where(hom
         assert "&lt;script&gt;alert(1)" in text
     assert browser.get("publications/vehicles", user="ben").status_code == 404
     [first, _] = browser.get("api/status").json()["publications"][::-1]
-    assert (first["publication"], first["running"], first["standing"]) == ("vehicles", False, "waiting for an answer")
+    assert (first["publication"], first["running"], first["health"]) == ("vehicles", False, "waiting for approval")
 
 
 def test_nothing_is_asked_where_no_run_waits(browser):

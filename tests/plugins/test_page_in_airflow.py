@@ -77,7 +77,7 @@ def test_a_run_shows_its_steps_as_airflow_timed_them(told):
 
 def test_a_run_that_waits_for_an_answer_leads_to_where_airflow_takes_it(told):
     asked, answered = (told[when]["/contexture/"]["text"] for when in ("asked", "answered"))
-    assert ">waiting for an answer</span>" in asked
+    assert ">waiting for approval</span>" in asked
     assert "would be deleted, once a person approves until 2026-03-02 12:00 UTC" in asked
     assert 'href="/dags/publish_vehicles/runs/manual__1/tasks/settle/required_actions"' in asked
     assert ">running</span>" in answered

@@ -134,7 +134,7 @@ def test_the_alert_says_what_would_be_deleted_what_is_safe_and_how_to_answer_unt
     asked = question_of(ASKING, vanishing(HOSTILE, "x\ny", *["z"] * 20), CONTEXT, datetime(2026, 3, 1, 12, tzinfo=UTC))
     mail = compose(asked)
 
-    assert mail.subject == "[Contexture] vehicles: waiting for an answer"
+    assert mail.subject == "[Contexture] vehicles: waiting for approval"
     assert mail.text.splitlines() == [
         "The run manual__2026-03-01T12:00:00+00:00 of publication vehicles waits for an answer.",
         "What happened: 2026-03-01 12:00:00Z: 12 of the 20 identities that were sent are gone from the source, and "

@@ -223,12 +223,12 @@ def test_failures_stopped_sends_and_ends_are_noted_without_data(home: Audit) -> 
     with open_journal(home.storage, silent) as journal:
         notes = ShardNotes(journal, manifest, 0)
         notes.attempt(failed_send("outbox1"))
-        notes.attempt(failed_send("outbox1", attempt=11, state="used up", next_at=None))
+        notes.attempt(failed_send("outbox1", attempt=11, state="exhausted", next_at=None))
         record_failure(journal, failure)
         record_end(journal, publication(), "run1", "manual__1", "outbox1", {"outbox": "outbox1", "records": 1})
         record_end(journal, publication(), "run1", "manual__1", "outbox1", {"outbox": "outbox1", "records": 1})
     (stopped, failed, ended) = told(home)
-    assert (stopped[0], stopped[1]["state"], stopped[1]["attempt"]) == ("sending.stopped", "used up", 11)
+    assert (stopped[0], stopped[1]["state"], stopped[1]["attempt"]) == ("sending.stopped", "exhausted", 11)
     assert (failed[0], failed[1]["kind"], failed[1]["next_step"]) == ("run.failed", "run failed", "wait")
     assert ended == (
         "run.succeeded",

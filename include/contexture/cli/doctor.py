@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False)
 
 _COLOURS = {
-    "good": typer.colors.GREEN,
-    "doubtful": typer.colors.YELLOW,
-    "bad": typer.colors.RED,
-    "not looked at": typer.colors.BLUE,
+    "ok": typer.colors.GREEN,
+    "warning": typer.colors.YELLOW,
+    "error": typer.colors.RED,
+    "skipped": typer.colors.BLUE,
 }
 
 

@@ -68,7 +68,7 @@ def _known_lines(each: PublicationStatus) -> Iterator[str]:
         yield f"  {known} {each.identities} identities, watermark {each.watermark or 'none'}"
     yield from _operation_lines(each.operations)
     if each.question:
-        yield f"  waiting for an answer: {each.question}"
+        yield f"  waiting for approval: {each.question}"
     if each.waiting:
         since = f"{each.waiting.since:%Y-%m-%d %H:%M:%S} UTC"
         yield f"  inbox: {each.waiting.files} files of notifications wait, the oldest since {since}"

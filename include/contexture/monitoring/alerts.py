@@ -36,10 +36,10 @@ class AlertKind(StrEnum):
     RETRIES_USED_UP = "retries used up"
     CRITICAL_EXPECTATION = "critical expectation failed"
     SHRINK_GUARD = "too much vanished"
-    QUESTION = "waiting for an answer"
+    QUESTION = "waiting for approval"
     REPLICA_DIFFERS = "replica differs"
     LATE = "not published in time"
-    DEAD_LETTERS = "records put aside"
+    DEAD_LETTERS = "dead letters"
     INCOMPLETE = "deletions not detected"
     TOPIC_REMOVED = "topic removed"
     OVERTAKEN = "another sender took over"
@@ -103,7 +103,7 @@ def kind_of(error: ContextureError | None, task: str, sends: Iterable[SendAttemp
     states = {send.state for send in sends} if task in _SENDERS else set()
     if "stopped" in states:
         return AlertKind.FORCED_STOP
-    return AlertKind.RETRIES_USED_UP if "used up" in states else AlertKind.RUN_FAILED
+    return AlertKind.RETRIES_USED_UP if "exhausted" in states else AlertKind.RUN_FAILED
 
 
 def describe_safety(kind: AlertKind, *, outbox_waits: bool, of_backfill: bool = False) -> str:

@@ -17,7 +17,7 @@ from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.publication_store import PublicationFolder
 
-AttemptState = Literal["waiting", "used up", "stopped", "sent"]
+AttemptState = Literal["waiting", "exhausted", "stopped", "sent"]
 
 
 class SendAttempts(Versioned):
@@ -26,7 +26,7 @@ class SendAttempts(Versioned):
     Attributes:
         attempt: the last attempt that failed, counted from 1; a new budget begins again at 1.
         allowed: how many attempts there are, `batch_ttl` + 1; None when there is no end of them.
-        state: `waiting` for the next attempt; `used up`; `stopped` by what no attempt can heal; `sent` in the end.
+        state: `waiting` for the next attempt; `exhausted`; `stopped` by what no attempt can heal; `sent` in the end.
         next_at: when the next attempt is due; None when none is.
         failed_at: when the last one failed.
         intent: of the error, as in `contexture.errors`.

@@ -135,7 +135,7 @@ class ShardAttempts:
         attempt = self._failed_of_budget() + 1
         delay_ms = self._schedule.delay_after(attempt)
         if delay_ms is None:
-            self._note(attempt, "used up", None, failure)
+            self._note(attempt, "exhausted", None, failure)
             raise self._used_up(attempt, failure) from failure
         wait = timedelta(milliseconds=delay_ms)
         failed_at = self._clock()

@@ -21,10 +21,10 @@ router = APIRouter(prefix=f"{API}/publications")
 
 @router.get("")
 def get_overview(
-    reader: Reading, page: Number = 1, standing: PublicationHealth | None = None, *, suspended: bool = False
+    reader: Reading, page: Number = 1, health: PublicationHealth | None = None, *, suspended: bool = False
 ) -> Any:
     """All publications."""
-    return reader.overview(page, standing, suspended)
+    return reader.overview(page, health, suspended)
 
 
 @router.get("/{name}")

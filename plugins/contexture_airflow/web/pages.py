@@ -212,11 +212,11 @@ router = APIRouter(default_response_class=HTMLResponse)
 
 @router.get("/")
 def show_overview(
-    reader: Reading, page: Number = 1, standing: PublicationHealth | None = None, *, suspended: bool = False
+    reader: Reading, page: Number = 1, health: PublicationHealth | None = None, *, suspended: bool = False
 ) -> str:
     """All publications."""
-    found = reader.overview(page, standing, suspended)
-    return render("overview", reader.places, overview=found, standing=standing, suspended=suspended)
+    found = reader.overview(page, health, suspended)
+    return render("overview", reader.places, overview=found, health=health, suspended=suspended)
 
 
 @router.get("/publications/{name}")

@@ -80,13 +80,13 @@ class Reader:
             raise HTTPException(404, "there is no such publication, or it is not yours to see")
         return name
 
-    def overview(self, page: int, standing: PublicationHealth | None, suspended: bool) -> Overview:
+    def overview(self, page: int, health: PublicationHealth | None, suspended: bool) -> Overview:
         """The publications of this reader."""
         # Whose a file is that can't be read is not known: its name is for those who see everything else.
         files = self.installation.files()
         sees_all = set(files.publications) <= set(self.sources.dags)
         bad_files = files.bad if sees_all else ()
-        return overview(self.sources, page=page, standing=standing, suspended=suspended, bad_files=bad_files)
+        return overview(self.sources, page=page, health=health, suspended=suspended, bad_files=bad_files)
 
     def steps(self, name: str, run: RunRow | None) -> tuple[detail.StepTime, ...]:
         """The steps of a run, where Airflow still knows them."""

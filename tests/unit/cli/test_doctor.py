@@ -39,8 +39,8 @@ def points(contexture, *arguments: str) -> dict[str, dict[str, object]]:
 def test_a_whole_installation_is_well(contexture):
     done = contexture("doctor")
     assert done.code == 0, done.out
-    assert "packages: good: Contexture" in done.out
-    assert "bad" not in done.out
+    assert "packages: ok: Contexture" in done.out
+    assert "error" not in done.out
 
 
 def test_every_connection_that_publications_name_is_a_point(contexture):
@@ -53,20 +53,20 @@ def test_a_connection_that_leads_nowhere_is_bad_and_named(contexture, monkeypatc
     monkeypatch.setenv("AIRFLOW_CONN_CITY", '{"conn_type": "http", "host": "127.0.0.1", "port": 9}')
     done = contexture("doctor", "--timeout", "1")
     assert done.code == 1
-    assert "connection city: bad: http://127.0.0.1:9" in done.out
+    assert "connection city: error: http://127.0.0.1:9" in done.out
     assert "next: run: contexture connection test city" in done.out
 
 
 def test_connections_are_not_tried_when_that_is_said(contexture, monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_CITY", '{"conn_type": "http", "host": "127.0.0.1", "port": 9}')
     found = points(contexture, "--without-connections")
-    assert found["connection city"]["verdict"] == "not looked at"
+    assert found["connection city"]["verdict"] == "skipped"
 
 
 def test_a_broken_publication_is_bad(contexture, folder):
     (folder / "bikes.yaml").write_text("name: bikes\nsuorce: {}\n")
     found = points(contexture)["publications"]
-    assert (found["verdict"], found["detail"]) == ("bad", "1 can't be used: bikes.yaml")
+    assert (found["verdict"], found["detail"]) == ("error", "1 can't be used: bikes.yaml")
     assert found["remedy"] == "run: contexture check"
 
 
@@ -74,12 +74,12 @@ def test_a_storage_that_can_not_be_written_is_bad(contexture, monkeypatch, tmp_p
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "file" / "home"))
     found = points(contexture)["storage"]
-    assert found["verdict"] == "bad"
+    assert found["verdict"] == "error"
     assert found["remedy"]
 
 
 def test_trying_the_storage_leaves_nothing_behind(contexture, tmp_path):
-    assert points(contexture)["storage"]["verdict"] == "good"
+    assert points(contexture)["storage"]["verdict"] == "ok"
     assert list((tmp_path / "home").iterdir()) == []
 
 
@@ -87,15 +87,15 @@ def test_few_open_files_and_no_byte_code_are_doubtful(contexture, monkeypatch):
     monkeypatch.setattr(doctor.resource, "getrlimit", lambda which: (1024, resource.RLIM_INFINITY))
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     found = points(contexture)
-    assert found["open files"]["verdict"] == "doubtful"
-    assert found["byte code"]["verdict"] == "doubtful"
+    assert found["open files"]["verdict"] == "warning"
+    assert found["byte code"]["verdict"] == "warning"
 
 
 def test_missing_and_unfitting_packages_are_named(monkeypatch):
     needed = ["no-such-package>=1", "pytest<1", "never; python_version < '3'", "extra-only; extra == 'java'"]
     monkeypatch.setattr(doctor.metadata, "requires", lambda name: needed)
     (found,) = run_checks([point for point in doctor.machine_points() if point.name == "packages"])
-    assert found.verdict == "bad"
+    assert found.verdict == "error"
     assert found.detail.startswith("no-such-package is missing; pytest is ")
     assert "never" not in found.detail
     assert "extra-only" not in found.detail
@@ -106,15 +106,15 @@ def test_an_error_of_ours_is_a_bad_point_with_its_next_step():
         raise ConfigurationError("it is not there", next_step="put it there")
 
     (found,) = run_checks([Point("thing", look)])
-    assert (found.verdict, found.detail, found.remedy) == ("bad", "it is not there", "put it there")
+    assert (found.verdict, found.detail, found.remedy) == ("error", "it is not there", "put it there")
 
 
 @pytest.mark.parametrize(
     ("pools", "paused", "verdict", "words"),
     [
-        (["contexture_source"], False, "bad", "it has no pools contexture_broker, contexture_spark"),
-        (["contexture_broker", "contexture_source", "contexture_spark"], True, "doubtful", "resynchronise is paused"),
-        (["contexture_broker", "contexture_source", "contexture_spark"], False, "good", "its pools are there"),
+        (["contexture_source"], False, "error", "it has no pools contexture_broker, contexture_spark"),
+        (["contexture_broker", "contexture_source", "contexture_spark"], True, "warning", "resynchronise is paused"),
+        (["contexture_broker", "contexture_source", "contexture_spark"], False, "ok", "its pools are there"),
     ],
 )
 def test_airflow_is_asked_for_its_pools_and_the_first_dag(monkeypatch, pools, paused, verdict, words):
@@ -141,7 +141,7 @@ def test_a_folder_of_publications_that_may_not_be_read_is_one_bad_point_among_al
     monkeypatch.setattr(Path, "iterdir", denied)
     found = points(contexture)
     assert (found["publications"]["verdict"], found["publications"]["detail"]) == (
-        "bad",
+        "error",
         f"{folder} can't be read: Permission denied",
     )
     assert list(found)[-1] == "Airflow"

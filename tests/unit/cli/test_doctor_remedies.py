@@ -86,16 +86,22 @@ def no_driver(patch: Patch) -> None:
 @pytest.mark.parametrize(
     ("name", "happens", "verdict", "detail", "remedy"),
     [
-        ("Python", too_new, "bad", "3.1", "install with Python 3.11, 3.12 or 3.13"),
-        ("packages", in_the_way, "bad", "pyspark-connect is installed and does not fit", "install again from uv.lock"),
-        ("Java", no_java, "bad", "no Java 17, 21 or 25 was found", "install one"),
-        ("Python of Spark", other_python, "doubtful", "/opt/elsewhere/python", "leave it out"),
-        ("ports", no_loopback, "bad", "can not reach itself on 127.0.0.1: Operation", "let processes bind and reach"),
-        ("clock", no_time_server, "doubtful", "nothing keeps this machine's clock right", "follow a time server"),
-        ("storage", full_disk, "doubtful", "0.0 GiB free", "shorten retention.archive_days"),
-        ("storage", slow_clock, "doubtful", "its clock is 300 s behind", "let both follow a time server"),
-        ("publications", no_publication, "doubtful", "there is none in", "write one, or set CONTEXTURE_PUBLICATIONS"),
-        ("operational tables", no_driver, "bad", "nosuchdriver", "install one and name it in the URL"),
+        ("Python", too_new, "error", "3.1", "install with Python 3.11, 3.12 or 3.13"),
+        (
+            "packages",
+            in_the_way,
+            "error",
+            "pyspark-connect is installed and does not fit",
+            "install again from uv.lock",
+        ),
+        ("Java", no_java, "error", "no Java 17, 21 or 25 was found", "install one"),
+        ("Python of Spark", other_python, "warning", "/opt/elsewhere/python", "leave it out"),
+        ("ports", no_loopback, "error", "can not reach itself on 127.0.0.1: Operation", "let processes bind and reach"),
+        ("clock", no_time_server, "warning", "nothing keeps this machine's clock right", "follow a time server"),
+        ("storage", full_disk, "warning", "0.0 GiB free", "shorten retention.archive_days"),
+        ("storage", slow_clock, "warning", "its clock is 300 s behind", "let both follow a time server"),
+        ("publications", no_publication, "warning", "there is none in", "write one, or set CONTEXTURE_PUBLICATIONS"),
+        ("operational tables", no_driver, "error", "nosuchdriver", "install one and name it in the URL"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_remedy(
@@ -112,7 +118,7 @@ def test_what_is_wrong_is_told_with_its_remedy(
 def test_tables_that_can_be_nowhere_are_told(monkeypatch: Patch) -> None:
     monkeypatch.setenv("CONTEXTURE_HOME", "mock:///contexture")
     found = looked("operational tables")
-    assert (found.verdict, "CONTEXTURE_DATABASE is not set" in found.detail) == ("doubtful", True)
+    assert (found.verdict, "CONTEXTURE_DATABASE is not set" in found.detail) == ("warning", True)
     assert "set CONTEXTURE_DATABASE to the URL of a PostgreSQL" in found.remedy
 
 
@@ -120,13 +126,13 @@ def test_files_of_an_earlier_format_are_reported_with_what_to_do(monkeypatch: Pa
     Storage(str(tmp_path)).write("vehicles/state/CURRENT", b'{"format": 2}')
     monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path))
     found = looked("formats")
-    assert (found.verdict, "vehicles/state/CURRENT is of format 2" in found.detail) == ("bad", True)
+    assert (found.verdict, "vehicles/state/CURRENT is of format 2" in found.detail) == ("error", True)
     assert "give this one an empty home" in found.remedy
 
 
 @pytest.mark.parametrize(
     ("state", "verdict", "detail"),
-    [(0, "good", "it follows a time server"), (None, "not looked at", "this system does not report")],
+    [(0, "ok", "it follows a time server"), (None, "skipped", "this system does not report")],
 )
 def test_a_clock_that_is_right_or_unknown_stops_nothing(
     monkeypatch: Patch, state: int | None, verdict: str, detail: str
@@ -143,5 +149,5 @@ def test_the_clock_of_this_machine_can_be_asked_for() -> None:
 
 def test_a_storage_without_times_is_no_storage_with_a_wrong_clock(monkeypatch: Patch, home: Path) -> None:
     monkeypatch.setattr(Storage, "written_at", lambda storage, folder: {})
-    assert looked("storage").verdict == "good"
+    assert looked("storage").verdict == "ok"
     assert list(home.iterdir()) == []

@@ -24,21 +24,21 @@ def point(copies_of):
 
 def test_a_ledger_with_too_few_replicas_is_doubtful_and_names_the_remedy():
     found = point(lambda publication: LedgerCopies(f"contexture.ledger.{publication.name}", 1, 1, 3))
-    assert (found.name, found.verdict) == (f"ledgers over {CONNECTION}", "doubtful")
+    assert (found.name, found.verdict) == (f"ledgers over {CONNECTION}", "warning")
     assert found.detail == "the ledger contexture.ledger.vehicles has 1 replica of 3 and min.insync.replicas 1 of 2"
     assert "kafka-reassign-partitions" in found.remedy
 
 
 @pytest.mark.parametrize("copies", [None, LedgerCopies("contexture.ledger.vehicles", 3, 2, 3)])
 def test_a_ledger_that_is_safe_or_not_there_yet_is_good(copies):
-    assert point(lambda publication: copies).verdict == "good"
+    assert point(lambda publication: copies).verdict == "ok"
 
 
 def test_brokers_that_are_away_are_left_to_the_connections_point():
     def away(publication):
         raise RetriableError("the brokers are away", next_step="start them")
 
-    assert point(away).verdict == "not looked at"
+    assert point(away).verdict == "skipped"
 
 
 def test_a_connection_that_is_not_set_here_has_no_point(monkeypatch):

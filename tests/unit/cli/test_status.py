@@ -138,7 +138,7 @@ def test_a_run_that_waits_for_an_answer_is_told_and_needs_a_person(storage, cont
     write_shrink_report(storage, "vehicles", "run2", count=90, held=100, limit=20, identities=["car1"])
     done = contexture("status", "vehicles")
     assert done.code == 1
-    told = "  waiting for an answer: 90 of 100 identities would be deleted, once a person approves"
+    told = "  waiting for approval: 90 of 100 identities would be deleted, once a person approves"
     assert told in done.out.splitlines()
 
 
@@ -195,9 +195,9 @@ def test_json_has_every_field(storage, contexture):
 def test_one_publication_is_told_alone_with_what_monitoring_asks_for(storage, contexture):
     concluded(storage)
     (vehicles,) = json.loads(contexture("status", "vehicles", "--json").out)["publications"]
-    assert {name: vehicles["status"][name] for name in ("running", "standing", "attempt", "next_try_at")} == {
+    assert {name: vehicles["status"][name] for name in ("running", "health", "attempt", "next_try_at")} == {
         "running": True,
-        "standing": "idle",
+        "health": "idle",
         "attempt": None,
         "next_try_at": None,
     }

@@ -62,7 +62,7 @@ def test_an_error_says_itself_what_it_is_also_after_it_crossed_processes() -> No
     [
         ("publish", "stopped", AlertKind.FORCED_STOP),
         ("settle", "stopped", AlertKind.FORCED_STOP),
-        ("publish", "used up", AlertKind.RETRIES_USED_UP),
+        ("publish", "exhausted", AlertKind.RETRIES_USED_UP),
         ("publish", "waiting", AlertKind.RUN_FAILED),
         ("stage", "stopped", AlertKind.RUN_FAILED),
     ],

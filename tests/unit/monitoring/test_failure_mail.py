@@ -27,7 +27,7 @@ def failure(**changes: object) -> Failure:
 
 
 def test_a_failed_send_says_what_waits_and_that_nothing_is_lost() -> None:
-    used_up = failed_send("abcd1234567890", attempt=11, state="used up", next_at=None)
+    used_up = failed_send("abcd1234567890", attempt=11, state="exhausted", next_at=None)
     mail = compose(failure(pending=(PendingSend("abcd1234567890", 12, "approved", (used_up,)),)))
     assert mail.subject == "[Contexture] vehicles: publish[1] failed"
     for part in (
@@ -35,7 +35,7 @@ def test_a_failed_send_says_what_waits_and_that_nothing_is_lost() -> None:
         "<b>What happened:</b> publish[1], 2026-03-01 12:00:00Z: the Kafka brokers did not answer for 300 s",
         "<b>What is safe:</b> Nothing is lost",
         "outbox abcd1234567890 (run 12), approved: contexture outbox show abcd12345678",
-        "shard 1: attempt 11 of 11, used up: no broker. Next: wait",
+        "shard 1: attempt 11 of 11, exhausted: no broker. Next: wait",
         "<b>What to do next:</b> see that the brokers run",
         'href="http://airflow/dags/publish_vehicles/runs/scheduled__2026"',
     ):

@@ -183,10 +183,10 @@ def test_failed_runs_come_by_the_time_they_started(store: RunTables) -> None:
 
 def test_each_failed_send_is_kept(store: RunTables) -> None:
     store.attempt_is("vehicles", failed_send("outbox1", attempt=1))
-    store.attempt_is("vehicles", failed_send("outbox1", attempt=2, state="used up", next_at=None, failed_at=NOON))
+    store.attempt_is("vehicles", failed_send("outbox1", attempt=2, state="exhausted", next_at=None, failed_at=NOON))
     assert sorted((row.attempt, row.allowed, row.state, row.next_at) for row in store.attempts("vehicles")) == [
         (1, 11, "waiting", NOON + timedelta(seconds=5)),
-        (2, 11, "used up", None),
+        (2, 11, "exhausted", None),
     ]
 
 

@@ -68,7 +68,7 @@ def test_an_empty_installation_has_an_empty_overview(storage):
 
 def test_a_new_publication_has_never_run(storage):
     [line] = overview(sources(storage, vehicles=RESTING)).lines
-    assert (line.name, line.standing, line.next_run_at) == ("vehicles", "never run", NOON + timedelta(minutes=5))
+    assert (line.name, line.health, line.next_run_at) == ("vehicles", "never run", NOON + timedelta(minutes=5))
     assert (line.last_run, line.last_sent, line.quarantined, line.today) == (None, None, None, Volume())
 
 
@@ -112,7 +112,7 @@ def test_a_backfill_neither_stops_a_publication_nor_mends_it(storage, store):
     store.run_failed("buses", "backfill__1", task="settle", message="no broker")
     State(storage, "buses").point(StatePointer(concluded_at=NOON))
     lines = overview(sources(storage, store, vehicles=RESTING, buses=RESTING)).lines
-    assert [(line.name, line.standing) for line in lines] == [("vehicles", "stopped"), ("buses", "idle")]
+    assert [(line.name, line.health) for line in lines] == [("vehicles", "stopped"), ("buses", "idle")]
 
 
 def test_what_is_suspended_is_counted_wherever_it_stands_and_found(storage, store):
@@ -120,7 +120,7 @@ def test_what_is_suspended_is_counted_wherever_it_stands_and_found(storage, stor
     known = sources(storage, store, vehicles=PAUSED, buses=PAUSED, trams=RESTING)
     found = overview(known, suspended=True)
     assert (found.suspended, [line.name for line in found.lines]) == (2, ["vehicles", "buses"])
-    assert [line.name for line in overview(known, standing=PublicationHealth.NEVER_RUN, suspended=True).lines] == [
+    assert [line.name for line in overview(known, health=PublicationHealth.NEVER_RUN, suspended=True).lines] == [
         "buses"
     ]
     assert len(overview(known).lines) == 3
@@ -144,7 +144,7 @@ def test_what_waits_is_told_with_its_attempts(storage):
     Outboxes(storage, "vehicles").move("outbox1", "approved", reason="it is good")
     AttemptLog(storage, "vehicles").keep(failed_send("outbox1", attempt=3, shard=0))
     [line] = overview(sources(storage, vehicles=RESTING)).lines
-    assert (line.standing, line.reason) == ("waiting to send", "shard 0, attempt 3 of 11, next at 12:00:05Z")
+    assert (line.health, line.reason) == ("waiting to send", "shard 0, attempt 3 of 11, next at 12:00:05Z")
     [pending] = line.pending
     assert (pending.outbox, pending.status, pending.told) == (
         "outbox1",
@@ -161,16 +161,16 @@ def test_those_that_need_a_person_come_first_and_are_found_by_where_they_stand(s
     first = overview(sources(storage, store, **dags))
     assert [line.name for line in first.lines[:3]] == ["publication-059", "publication-058", "publication-000"]
     assert first.lines[0].reason == "stage: no broker"
-    assert first.counts == {"stopped": 1, "owing a resync": 1, "never run": 58}
+    assert first.counts == {"stopped": 1, "resync required": 1, "never run": 58}
     assert len(overview(sources(storage, store, **dags), page=2).lines) == 10
-    stopped = overview(sources(storage, store, **dags), standing=PublicationHealth.STOPPED)
+    stopped = overview(sources(storage, store, **dags), health=PublicationHealth.STOPPED)
     assert [line.name for line in stopped.lines] == ["publication-059"]
 
 
 def test_a_damaged_file_stops_its_own_publication_only(storage):
     storage.write("vehicles/state/CURRENT", b"{")
     lines = overview(sources(storage, vehicles=RESTING, buses=RESTING)).lines
-    assert [(line.name, line.standing.value) for line in lines] == [("vehicles", "stopped"), ("buses", "never run")]
+    assert [(line.name, line.health.value) for line in lines] == [("vehicles", "stopped"), ("buses", "never run")]
     assert lines[0].reason.startswith("vehicles/state/CURRENT can not be read as StatePointer. Next: restore the file")
 
 
@@ -181,10 +181,10 @@ def test_without_tables_the_files_are_still_told(storage):
     [line] = found.lines
     assert (line.identities, line.today) == (7, None)
     unknown = "whether its last run failed is not known without the operational tables"
-    assert (line.standing, line.reason) == ("idle", unknown)
+    assert (line.health, line.reason) == ("idle", unknown)
     State(storage, "vehicles").point(StatePointer(concluded_at=NOON, owes_full="the registry was restored"))
     [line] = overview(sources(storage, broken, vehicles=RESTING)).lines
-    assert (line.standing, line.reason) == ("owing a resync", f"the registry was restored; {unknown}")
+    assert (line.health, line.reason) == ("resync required", f"the registry was restored; {unknown}")
     assert found.tables_problem is not None
     assert "127.0.0.1" in found.tables_problem
     assert "s3cret" not in found.tables_problem

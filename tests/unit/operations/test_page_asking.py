@@ -47,7 +47,7 @@ def status(storage: Storage, dag: DagFacts | None, file: object = ASKING) -> Sta
 
 def test_what_airflow_waits_for_is_told_with_how_much_would_be_deleted_and_until_when(storage: Storage) -> None:
     found = status(storage, WAITS)
-    assert (found.running, found.standing) == (False, "waiting for an answer")
+    assert (found.running, found.health) == (False, "waiting for approval")
     assert found.reason == "12 of 20 identities would be deleted, once a person approves until 2026-03-01 14:00 UTC"
     (line,) = overview(sources(storage, WAITS)).lines
     assert line.asked is not None
@@ -58,30 +58,30 @@ def test_what_airflow_waits_for_is_told_with_how_much_would_be_deleted_and_until
 
 def test_a_question_whose_files_are_gone_is_told_all_the_same(tmp_path: Path) -> None:
     found = status(Storage(str(tmp_path / "empty")), WAITS)
-    assert found.standing == "waiting for an answer"
+    assert found.health == "waiting for approval"
     assert found.reason.startswith("more than source.shrink_limit allows would be deleted")
 
 
 def test_where_airflow_says_that_nobody_is_asked_it_runs(storage: Storage) -> None:
-    assert status(storage, BUSY).standing == "running"
+    assert status(storage, BUSY).health == "running"
 
 
 def test_without_airflow_the_files_of_the_run_tell(storage: Storage) -> None:
     found = status(storage, None)
-    assert (found.standing, found.reason) == (
-        "waiting for an answer",
+    assert (found.health, found.reason) == (
+        "waiting for approval",
         "12 of 20 identities would be deleted, once a person approves",
     )
 
 
 def test_without_airflow_it_asks_no_more_once_it_has_decided_failed_or_may_not(storage: Storage) -> None:
-    assert status(storage, None, publication()).standing == "running"
+    assert status(storage, None, publication()).health == "running"
     decision = PublicationFolder("vehicles").shrink_decision(RUN)
     storage.write(decision, b"{}")
-    assert status(storage, None).standing == "running"
+    assert status(storage, None).health == "running"
     storage.remove(decision)
-    assert status(storage, None).standing == "waiting for an answer"
+    assert status(storage, None).health == "waiting for approval"
     store = RunTables.of_home(storage.root)
     assert store is not None
     store.run_failed("vehicles", RUN_ID, task="stage", message="no answer came in time")
-    assert status(storage, None).standing == "stopped"
+    assert status(storage, None).health == "stopped"

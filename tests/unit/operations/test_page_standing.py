@@ -54,7 +54,7 @@ def waiting(*sends: Any, status: str = "approved") -> list[PendingSend]:
 
 FAILED = run("failed", failed_task="stage", message="no broker. Next: wait")
 ASKS = "12 of 20 identities would be deleted"
-USED_UP = failed_send("outbox2", attempt=11, state="used up", next_at=None)
+USED_UP = failed_send("outbox2", attempt=11, state="exhausted", next_at=None)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ USED_UP = failed_send("outbox2", attempt=11, state="used up", next_at=None)
             run(),
             waiting(USED_UP),
             RESTING,
-            HealthAssessment(PublicationHealth.STOPPED, "shard 1, attempt 11 of 11, used up: no broker. Next: wait"),
+            HealthAssessment(PublicationHealth.STOPPED, "shard 1, attempt 11 of 11, exhausted: no broker. Next: wait"),
         ),
         (
             CONCLUDED,
@@ -116,7 +116,7 @@ def test_where_a_publication_stands(pointer, latest, pending, dag, expected):
 
 def test_a_run_that_airflow_ended_without_a_word_is_one_that_stopped():
     judged = assess_health(CONCLUDED, run("running", ended_at=None), [], RESTING)
-    assert judged.standing == "stopped"
+    assert judged.health == "stopped"
     assert "see its tasks" in judged.reason
 
 
@@ -137,7 +137,7 @@ STANDS_STILL = HealthAssessment(
         (
             run("running"),
             waiting(USED_UP),
-            HealthAssessment(PublicationHealth.STOPPED, "shard 1, attempt 11 of 11, used up: no broker. Next: wait"),
+            HealthAssessment(PublicationHealth.STOPPED, "shard 1, attempt 11 of 11, exhausted: no broker. Next: wait"),
         ),
     ],
 )
@@ -184,4 +184,4 @@ def test_a_question_comes_before_what_else_is_going_on(dag: DagFacts | None) -> 
     assert assess_health(OWING, run("running"), waiting(USED_UP), dag, ASKS) == HealthAssessment(
         PublicationHealth.ASKING, ASKS
     )
-    assert list(PublicationHealth)[:2] == ["stopped", "waiting for an answer"]
+    assert list(PublicationHealth)[:2] == ["stopped", "waiting for approval"]

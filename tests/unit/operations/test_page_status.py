@@ -45,7 +45,7 @@ def test_a_publication_that_never_ran_is_ready(storage: Storage) -> None:
     assert json.loads(status(storage).model_dump_json()) == {
         "publication": "vehicles",
         "running": True,
-        "standing": "never run",
+        "health": "never run",
         "reason": "",
         "suspended": False,
         "last_transaction": None,
@@ -72,7 +72,7 @@ def test_it_does_not_run_when_suspended_without_a_file_or_stopped(storage: Stora
     outbox(storage, publication(), 1, [records("car1")], name="first000")
     AttemptLog(storage, "vehicles").keep(failed_send("first000", state="stopped", next_at=None))
     stopped = status(storage)
-    assert (stopped.running, stopped.standing) == (False, "stopped")
+    assert (stopped.running, stopped.health) == (False, "stopped")
     assert stopped.reason == "shard 1, attempt 1 of 11, stopped: no broker. Next: wait"
 
 
@@ -124,8 +124,8 @@ def test_removed_topics_are_reported_until_a_full_run_has_filled_them(storage: S
     pointer = StatePointer(outbox="first", concluded_at=NOON, owes_full=lost.sentence, lost_topics=lost)
     State(storage, "vehicles").point(pointer)
     found = status(storage, DagFacts(paused=False, active=False, next_run_at=None))
-    assert (found.standing, found.reason) == (
-        "owing a resync",
+    assert (found.health, found.reason) == (
+        "resync required",
         "bikes, cars were removed from Kafka, noticed at 2026-03-01 12:00:00 UTC",
     )
     assert found.topics.model_dump() == {"removed": ("bikes", "cars"), "removed_count": 2, "noticed_at": NOON}
@@ -135,7 +135,7 @@ def test_reads_that_are_incomplete_run_after_run_are_told_while_it_runs_on(stora
     unseen = Incompleteness(since=NOON, runs=3, why="the walk is short", next_step="read again")
     State(storage, "vehicles").point(StatePointer(outbox="gone", concluded_at=NOON, incomplete=unseen))
     found = status(storage)
-    assert (found.running, found.standing) == (True, "deletions not detected")
+    assert (found.running, found.health) == (True, "deletions not detected")
     assert found.deletions.model_dump() == {
         "detected": False,
         "incomplete_since": NOON,
@@ -181,4 +181,4 @@ def test_a_damaged_note_of_dead_letters_hides_nothing_else(storage: Storage) -> 
     Outboxes(storage, "vehicles").move("first000", "approved", reason="good")
     conclude(storage, manifest, cluster="c", target="t")
     storage.write("vehicles/outbox/first000/dead_letters.json", b"{")
-    assert (status(storage).dead_letters.last_run, status(storage).standing) == (None, "idle")
+    assert (status(storage).dead_letters.last_run, status(storage).health) == (None, "idle")

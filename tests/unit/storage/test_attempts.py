@@ -51,7 +51,7 @@ def test_the_story_of_the_outbox_is_not_touched(tmp_path: Path) -> None:
     [
         ({"attempt": 3}, "attempt 3 of 11, next at 12:00:05Z"),
         ({"attempt": 40, "allowed": None}, "attempt 40 of without end, next at 12:00:05Z"),
-        ({"attempt": 11, "state": "used up", "next_at": None}, "attempt 11 of 11, used up"),
+        ({"attempt": 11, "state": "exhausted", "next_at": None}, "attempt 11 of 11, exhausted"),
         ({"attempt": 2, "state": "stopped", "next_at": None}, "attempt 2 of 11, stopped"),
         ({"attempt": 1, "state": "sent", "next_at": None}, "attempt 1 of 11, sent"),
     ],

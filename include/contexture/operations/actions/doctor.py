@@ -36,7 +36,7 @@ from contexture.storage.home import HOME_VARIABLE, Storage
 if TYPE_CHECKING:
     from contexture.sending.ledger_copies import LedgerCopies
 
-Verdict = Literal["good", "doubtful", "bad", "not looked at"]
+Verdict = Literal["ok", "warning", "error", "skipped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class PointFound:
     """One point.
 
     Attributes:
-        verdict: `doubtful` works, but not as it should; `bad` stops runs.
+        verdict: `warning` works, but not as it should; `error` stops runs.
         detail: what is there, without secrets.
         remedy: what to do; empty where nothing need be done.
     """
@@ -80,7 +80,7 @@ class InstallationReport(StoredDocument):
     @property
     def is_well(self) -> bool:
         """Whether nothing that was found stops runs."""
-        return not any(point.verdict == "bad" for point in self.points)
+        return not any(point.verdict == "error" for point in self.points)
 
 
 def run_checks(points: Iterable[Point]) -> Iterator[PointResult]:
@@ -101,7 +101,7 @@ def _looked(point: Point) -> PointFound:
     try:
         return point.look()
     except ContextureError as error:
-        return PointFound("bad", error.message, error.next_step)
+        return PointFound("error", error.message, error.next_step)
 
 
 CopiesOf = Callable[[Publication], "LedgerCopies | None"]
@@ -132,13 +132,13 @@ def _looked_at(publications: list[Publication], copies_of: CopiesOf) -> Callable
             found = [copies for each in publications if (copies := copies_of(each)) is not None]
         except ContextureError as error:
             # The connection's own point says what is wrong with it.
-            return PointFound("not looked at", error.message)
+            return PointFound("skipped", error.message)
         weak = [copies for copies in found if copies.weakness]
         if weak:
             return PointFound(
-                "doubtful", "; ".join(each.weakness for each in weak), "; ".join(each.remedy for each in weak)
+                "warning", "; ".join(each.weakness for each in weak), "; ".join(each.remedy for each in weak)
             )
-        return PointFound("good", f"{len(found)} ledgers have as many replicas as they need or the cluster can give")
+        return PointFound("ok", f"{len(found)} ledgers have as many replicas as they need or the cluster can give")
 
     return look
 
@@ -179,17 +179,17 @@ def _storage() -> PointFound:
     if abs(apart) > _CLOCK_SECONDS:
         way = "behind" if apart < 0 else "ahead of"
         return PointFound(
-            "doubtful",
+            "warning",
             f"{storage.root} can be written, and its clock is {abs(apart):.0f} s {way} this machine's",
             "let both follow a time server: retention goes by the times of files",
         )
     if "://" in storage.root:
-        return PointFound("good", f"{storage.root} can be written{said}")
+        return PointFound("ok", f"{storage.root} can be written{said}")
     free = shutil.disk_usage(storage.root).free
     detail = f"{storage.root} can be written, {free / (1 << 30):.1f} GiB free{said}"
     if free < _LEAST_FREE_BYTES:
-        return PointFound("doubtful", detail, "make room, or shorten retention.archive_days")
-    return PointFound("good", detail)
+        return PointFound("warning", detail, "make room, or shorten retention.archive_days")
+    return PointFound("ok", detail)
 
 
 def _write_and_read(storage: Storage) -> float:
@@ -222,12 +222,12 @@ def _publications() -> PointFound:
     loaded = discover(_folder())
     broken = [each.path.name for each in loaded if each.publication is None]
     if broken:
-        return PointFound("bad", f"{len(broken)} can't be used: {', '.join(broken)}", "run: contexture check")
+        return PointFound("error", f"{len(broken)} can't be used: {', '.join(broken)}", "run: contexture check")
     if not loaded:
         return PointFound(
-            "doubtful", f"there is none in {_folder()}", f"write one, or set {FOLDER_VARIABLE} as Airflow has it"
+            "warning", f"there is none in {_folder()}", f"write one, or set {FOLDER_VARIABLE} as Airflow has it"
         )
-    return PointFound("good", f"{len(loaded)} in {_folder()}")
+    return PointFound("ok", f"{len(loaded)} in {_folder()}")
 
 
 def _folder() -> Path:
@@ -241,27 +241,27 @@ def _formats() -> PointFound:
     for name in names:
         check_formats(storage, name)
     if not names:
-        return PointFound("good", f"no publication has files in {storage.root} yet")
-    return PointFound("good", f"the files of {len(names)} publications are of this Contexture's formats")
+        return PointFound("ok", f"no publication has files in {storage.root} yet")
+    return PointFound("ok", f"the files of {len(names)} publications are of this Contexture's formats")
 
 
 def _tables() -> PointFound:
     tables = OperationsReader(environment.open_home())
     if tables.problem and tables.problem != NO_TABLES:
         return PointFound(
-            "bad", tables.problem, "see CONTEXTURE_DATABASE; runs go on without the tables, but no page shows them"
+            "error", tables.problem, "see CONTEXTURE_DATABASE; runs go on without the tables, but no page shows them"
         )
     url = database_url(environment.open_home().root)
     if url is None:
         return PointFound(
-            "doubtful",
+            "warning",
             f"there are none, and never will be: {DATABASE_VARIABLE} is not set, and an object store has no place",
             f"set {DATABASE_VARIABLE} to the URL of a PostgreSQL, as the services of Airflow have it",
         )
     found = inspect_schema(url)
     if not found.is_known:
         raise unknown_tables(str(found.found))
-    return PointFound("good", tables.address or "not there yet: the first run makes them")
+    return PointFound("ok", tables.address or "not there yet: the first run makes them")
 
 
 def _named_connections() -> dict[str, str]:
@@ -283,12 +283,12 @@ def _connection(connection_id: str, service: str, timeout_seconds: float | None)
     def look() -> PointFound:
         if environment.read(connection_id) is None:
             return PointFound(
-                "not looked at",
+                "skipped",
                 f"{environment.variable_of(connection_id)} is not set here",
                 "if it is kept in Airflow's database or a secrets backend, test it on the Contexture page",
             )
         if timeout_seconds is None:
-            return PointFound("not looked at", "it is there, and was not tried")
+            return PointFound("skipped", "it is there, and was not tried")
         from contexture.operations.actions.connection_check import check_connection
 
         return _told(check_connection(connection_id, service=service, timeout_seconds=timeout_seconds))
@@ -299,31 +299,29 @@ def _connection(connection_id: str, service: str, timeout_seconds: float | None)
 def _told(outcome: CheckOutcome) -> PointFound:
     failed = [step for step in outcome.steps if step.passed is False]
     if not failed and outcome.passed:
-        return PointFound("good", f"{outcome.target}: {len(outcome.steps)} steps work")
+        return PointFound("ok", f"{outcome.target}: {len(outcome.steps)} steps work")
     detail = "; ".join(f"{step.name}: {step.detail}" for step in failed) or "could not be reached"
     remedy = next((step.remedy for step in failed if step.remedy), "")
     return PointFound(
-        "bad", f"{outcome.target}: {detail}", remedy or f"run: contexture connection test {outcome.connection}"
+        "error", f"{outcome.target}: {detail}", remedy or f"run: contexture connection test {outcome.connection}"
     )
 
 
 def _airflow() -> PointFound:
     if not os.environ.get(URL_VARIABLE):
-        return PointFound(
-            "not looked at", f"{URL_VARIABLE} is not set", "set it to look at Airflow's pools and DAGs too"
-        )
+        return PointFound("skipped", f"{URL_VARIABLE} is not set", "set it to look at Airflow's pools and DAGs too")
     airflow = AirflowClient(AirflowCredentials.from_environment())
     missing = sorted(set(POOLS) - airflow.pools())
     if missing:
         return PointFound(
-            "bad",
+            "error",
             f"it has no pools {', '.join(missing)}, and tasks of a missing pool never start",
             "run: contexture pools > pools.json; airflow pools import pools.json",
         )
     paused = airflow.is_paused("resynchronise")
     if paused:
-        return PointFound("doubtful", "the DAG resynchronise is paused", "resume it: it starts what is owed a run")
-    return PointFound("good", "its pools are there, and resynchronise is not paused")
+        return PointFound("warning", "the DAG resynchronise is paused", "resume it: it starts what is owed a run")
+    return PointFound("ok", "its pools are there, and resynchronise is not paused")
 
 
 _OLDEST, _NEWEST = (3, 11), (3, 13)
@@ -355,20 +353,20 @@ def machine_points() -> tuple[Point, ...]:
 def _python() -> PointFound:
     detail = f"{platform.python_version()} ({sys.executable})"
     if _OLDEST <= sys.version_info[:2] <= _NEWEST:
-        return PointFound("good", detail)
-    return PointFound("bad", detail, "install with Python 3.11, 3.12 or 3.13")
+        return PointFound("ok", detail)
+    return PointFound("error", detail, "install with Python 3.11, 3.12 or 3.13")
 
 
 def _packages() -> PointFound:
     wrong = [*_unmet(metadata.requires("contexture") or ()), *_in_the_way()]
     if wrong:
         return PointFound(
-            "bad", "; ".join(wrong), "install again from uv.lock (`make install`), into an environment of its own"
+            "error", "; ".join(wrong), "install again from uv.lock (`make install`), into an environment of its own"
         )
     shown = ", ".join(
         f"{name} {metadata.version(name)}" for name in ("apache-airflow", "pyspark", "great-expectations")
     )
-    return PointFound("good", f"Contexture {metadata.version('contexture')}, {shown}")
+    return PointFound("ok", f"Contexture {metadata.version('contexture')}, {shown}")
 
 
 def _unmet(requirements: list[str] | tuple[()]) -> Iterator[str]:
@@ -393,15 +391,15 @@ def _java() -> PointFound:
     from contexture.java.runtime import find_java
 
     found = find_java()
-    return PointFound("good", f"{found.version}, from {found.origin} ({found.home})")
+    return PointFound("ok", f"{found.version}, from {found.origin} ({found.home})")
 
 
 def _spark_python() -> PointFound:
     given = os.environ.get("PYSPARK_PYTHON")
     if given is None or os.path.realpath(given) == os.path.realpath(sys.executable):
-        return PointFound("good", "this one")
+        return PointFound("ok", "this one")
     return PointFound(
-        "doubtful",
+        "warning",
         f"PYSPARK_PYTHON is {given}",
         "leave it out, unless the Python there has the same minor version and the same packages",
     )
@@ -410,9 +408,9 @@ def _spark_python() -> PointFound:
 def _open_files() -> PointFound:
     limit, highest = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY or limit >= _FEWEST_FILES:
-        return PointFound("good", f"{limit} at once")
+        return PointFound("ok", f"{limit} at once")
     return PointFound(
-        "doubtful",
+        "warning",
         f"{limit} at once (may be raised to {highest})",
         f"raise it to {_FEWEST_FILES} or more (`ulimit -n`, LimitNOFILE of the service) for Airflow and Kafka",
     )
@@ -424,10 +422,10 @@ def _ports() -> PointFound:
             listener.bind(("127.0.0.1", 0))
             listener.listen(1)
             with socket.create_connection(listener.getsockname(), timeout=2):
-                return PointFound("good", "this machine can listen on 127.0.0.1, and reach itself")
+                return PointFound("ok", "this machine can listen on 127.0.0.1, and reach itself")
     except OSError as error:
         return PointFound(
-            "bad",
+            "error",
             f"this machine can not reach itself on 127.0.0.1: {error.strerror or type(error).__name__}",
             "let processes bind and reach 127.0.0.1: Spark's driver and its workers talk there",
         )
@@ -436,14 +434,14 @@ def _ports() -> PointFound:
 def _clock() -> PointFound:
     state = clock_state()
     if state is None:
-        return PointFound("not looked at", "this system does not report whether its clock is synchronised")
+        return PointFound("skipped", "this system does not report whether its clock is synchronised")
     if state == _CLOCK_UNKNOWN:
         return PointFound(
-            "doubtful",
+            "warning",
             "nothing keeps this machine's clock right, as far as its system knows",
             "let it follow a time server (chrony, systemd-timesyncd): certificates, tokens and retention go by it",
         )
-    return PointFound("good", "it follows a time server")
+    return PointFound("ok", "it follows a time server")
 
 
 def clock_state() -> int | None:
@@ -459,8 +457,8 @@ def clock_state() -> int | None:
 def _byte_code() -> PointFound:
     if os.environ.get("PYTHONDONTWRITEBYTECODE"):
         return PointFound(
-            "doubtful",
+            "warning",
             "PYTHONDONTWRITEBYTECODE is set",
             "unset it: every task is a process, and would compile Airflow and Spark again",
         )
-    return PointFound("good", "is kept")
+    return PointFound("ok", "is kept")

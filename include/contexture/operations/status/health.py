@@ -29,8 +29,8 @@ class PublicationHealth(StrEnum):
     """What a publication does, or why it does nothing."""
 
     STOPPED = "stopped"
-    ASKING = "waiting for an answer"
-    OWING = "owing a resync"
+    ASKING = "waiting for approval"
+    OWING = "resync required"
     INCOMPLETE = "deletions not detected"
     WAITING = "waiting to send"
     RUNNING = "running"
@@ -38,7 +38,7 @@ class PublicationHealth(StrEnum):
     IDLE = "idle"
 
 
-URGENCY = {standing: place for place, standing in enumerate(PublicationHealth)}
+URGENCY = {health: place for place, health in enumerate(PublicationHealth)}
 """The order in which people should hear of them."""
 
 
@@ -77,7 +77,7 @@ class DagFacts:
 class HealthAssessment:
     """The state of a publication, and why; `reason` is empty where the word says it all."""
 
-    standing: PublicationHealth
+    health: PublicationHealth
     reason: str = ""
 
 

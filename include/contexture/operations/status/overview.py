@@ -101,7 +101,7 @@ class PublicationLine:
     name: str
     description: str
     is_configured: bool
-    standing: PublicationHealth
+    health: PublicationHealth
     reason: str
     paused: bool | None
     next_run_at: datetime | None
@@ -156,19 +156,19 @@ def overview(
     sources: Sources,
     *,
     page: int = 1,
-    standing: PublicationHealth | None = None,
+    health: PublicationHealth | None = None,
     suspended: bool = False,
     bad_files: tuple[str, ...] = (),
 ) -> Overview:
     """The publications that Airflow's DAGs name, those that need a person first.
 
-    Of one standing if given; only those that are suspended if that is asked for.
+    Of one health if given; only those that are suspended if that is asked for.
 
     Raises:
         RetriableError: the storage did not answer.
     """
-    found = sorted(collect_facts(sources, sources.dags), key=lambda each: (URGENCY[each.judged.standing], each.name))
-    wanted = [each for each in found if standing in {None, each.judged.standing}]
+    found = sorted(collect_facts(sources, sources.dags), key=lambda each: (URGENCY[each.judged.health], each.name))
+    wanted = [each for each in found if health in {None, each.judged.health}]
     shown = [each for each in wanted if not suspended or _is_suspended(each)]
     paging = Paging.of(page, len(shown))
     on_page = shown[paging.offset : paging.end]
@@ -176,7 +176,7 @@ def overview(
     with sources.tables.one_connection():
         sums = sums_of(sources, [each.name for each in on_page])
         lines = tuple(line(sources, each, concluded, sums) for each, concluded in zip(on_page, last, strict=True))
-    counts = Counter(each.judged.standing.value for each in found)
+    counts = Counter(each.judged.health.value for each in found)
     return Overview(lines, paging, dict(counts), sum(map(_is_suspended, found)), bad_files, sources.tables.problem)
 
 
@@ -202,7 +202,7 @@ def line(sources: Sources, found: PublicationFacts, last: Manifest | None, sums:
         name=name,
         description=configured.description if configured else "",
         is_configured=configured is not None,
-        standing=found.judged.standing,
+        health=found.judged.health,
         reason=found.judged.reason,
         paused=found.dag.paused if found.dag else None,
         next_run_at=found.dag.next_run_at if found.dag and configured and not found.dag.paused else None,

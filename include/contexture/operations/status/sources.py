@@ -205,6 +205,6 @@ def _surveyed(sources: Sources, name: str, found: Stored, latest: RunRow | None)
 
 def _as_far_as_known(judged: HealthAssessment, problem: str | None) -> HealthAssessment:
     """A run that failed shows in the tables alone: while they are away, files say no more than that nothing waits."""
-    if problem is None or judged.standing not in _SAYS_THAT_ALL_IS_WELL:
+    if problem is None or judged.health not in _SAYS_THAT_ALL_IS_WELL:
         return judged
-    return HealthAssessment(judged.standing, f"{judged.reason}; {_UNKNOWN}" if judged.reason else _UNKNOWN)
+    return HealthAssessment(judged.health, f"{judged.reason}; {_UNKNOWN}" if judged.reason else _UNKNOWN)

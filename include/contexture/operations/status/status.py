@@ -212,7 +212,7 @@ class StatusReport(StoredDocument):
     Attributes:
         running: whether it shows what changes: its file is good, its DAG is not suspended, nothing has stopped it, and
             it waits for no person's answer.
-        standing: stopped, waiting for an answer, owing a resync, deletions not detected, waiting to send, running
+        health: stopped, waiting for approval, resync required, deletions not detected, waiting to send, running
             (now), never run, or idle.
         reason: why; empty where the word says it all.
         suspended: whether its DAG is paused; None where Airflow was not asked.
@@ -224,7 +224,7 @@ class StatusReport(StoredDocument):
 
     publication: str
     running: bool
-    standing: PublicationHealth
+    health: PublicationHealth
     reason: str
     suspended: bool | None
     last_transaction: LastTransaction | None
@@ -255,11 +255,11 @@ def _status(sources: Sources, found: PublicationFacts) -> StatusReport:
     failing = next((each for each in pending if each.attempt is not None), None)
     last = manifest(sources.storage, found.name, found.stored.pointer.outbox)
     suspended = found.dag.paused if found.dag else None
-    is_stopped = found.judged.standing in {PublicationHealth.STOPPED, PublicationHealth.ASKING}
+    is_stopped = found.judged.health in {PublicationHealth.STOPPED, PublicationHealth.ASKING}
     return StatusReport(
         publication=found.name,
         running=found.name in sources.publications and not suspended and not is_stopped,
-        standing=found.judged.standing,
+        health=found.judged.health,
         reason=found.judged.reason,
         suspended=suspended,
         last_transaction=_transaction(sent) if sent else None,
@@ -395,14 +395,14 @@ class PublicationStatus(StoredDocument):
     @property
     def question(self) -> str | None:
         """The question that a run waits for; None where none waits."""
-        return self.status.reason if self.status.standing is PublicationHealth.ASKING else None
+        return self.status.reason if self.status.health is PublicationHealth.ASKING else None
 
     @property
     def needs_a_person(self) -> bool:
         """Whether its last run failed, a run waits for an answer, deletions go unseen, a topic was removed and is not
         filled again, or sending has failed."""
         if (
-            self.status.standing in {PublicationHealth.STOPPED, PublicationHealth.ASKING}
+            self.status.health in {PublicationHealth.STOPPED, PublicationHealth.ASKING}
             or not self.status.deletions.detected
         ):
             return True

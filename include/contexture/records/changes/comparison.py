@@ -130,11 +130,11 @@ def compare(
     superseded, conflicting, contradictions = _repeats(snapshot, last_wins=last_wins)
     told = _settled(snapshot, superseded, conflicting)
     # Most of what is held is told as it is, so that everything else is asked of few rows: hashing costs most here.
-    ignore_step = pc.invert(_in(state, told.column("identity_hash")))
-    unmet = pc.and_not(ignore_step, _in(state, told.column("entity_hash"), "entity_hash", among=ignore_step))
+    absent = pc.invert(_in(state, told.column("identity_hash")))
+    unmet = pc.and_not(absent, _in(state, told.column("entity_hash"), "entity_hash", among=absent))
     gone = unmet if proves_absence and snapshot.num_rows else _nowhere(state)
     marked, withheld = state.column("missing_since").is_valid(), state.column("withheld")
-    removed, refused = _removed(_read_whole(told), state, ignore_step), _refused(told, state)
+    removed, refused = _removed(_read_whole(told), state, absent), _refused(told, state)
     accepted = _in(state, _accepted(told), among=withheld)
     ended = pc.and_(gone, find_expired(state, as_of))
     moved, ends = find_rescheduled(_read_whole(told), state)
@@ -172,9 +172,9 @@ def _settled(snapshot: Any, superseded: Any, conflicting: Any) -> Any:
     )
 
 
-def _removed(told: Any, state: Any, ignore_step: Any) -> Any:
+def _removed(told: Any, state: Any, absent: Any) -> Any:
     """Held rows whose entity was read whole, nothing of it refused, without them."""
-    read = _in(state, _accepted(told, "entity_hash"), "entity_hash", among=ignore_step)
+    read = _in(state, _accepted(told, "entity_hash"), "entity_hash", among=absent)
     refused = _of_verdict(told, ChangeKind.QUARANTINED, "entity_hash")
     return pc.and_not(read, _in(state, refused, "entity_hash", among=read))
 

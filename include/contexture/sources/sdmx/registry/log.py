@@ -208,11 +208,11 @@ def joined(rows: Sequence[LogRow], told: Mapping[int, FeedEntry], after: int, *,
     new = sorted((row for row in rows if row.id > after), key=lambda row: row.id)
     last = max(row.id for row in new)
     settled = _without_the_youngest(new, told, now)
-    ignore_step = [row.id for row in settled if row.id not in told and not row.is_of_registrations]
+    unlisted = [row.id for row in settled if row.id not in told and not row.is_of_registrations]
     if not is_whole:
         # What is missing is older than what was answered.
-        ignore_step.append(min(row.id for row in new) - 1)
-    gap_until = max((each for each in ignore_step if each > after), default=None)
+        unlisted.append(min(row.id for row in new) - 1)
+    gap_until = max((each for each in unlisted if each > after), default=None)
     transactions = tuple(
         _transaction(row, told.get(row.id, FeedEntry())) for row in settled if gap_until is None or row.id > gap_until
     )
