@@ -121,7 +121,7 @@ def test_a_registrys_log_goes_on_after_the_last_transaction_in_the_topic(
 
     code, written = cli(name, "--yes")
     assert code == 0
-    assert written["shards"][0]["why"] == "told up to registry transaction 3; 2 of 2 are in Kafka"
+    assert written["shards"][0]["why"] == "sent up to registry transaction 3; 2 of 2 are in Kafka"
     registry.settled()
     registry.ran(registry_outbox(registry.storage, registry.owner, 3, log[1:], name="rest"))
 
