@@ -1,6 +1,6 @@
 """Words that readers of English stumble over become fewer, and none is added.
 
-The numbers are lowered with each part that is rewritten; where all are zero, this file refuses the words.
+The numbers are limits, lowered with each part that is rewritten; where all are zero, this file refuses the words.
 """
 
 from __future__ import annotations
@@ -50,8 +50,13 @@ def counted(places: tuple[str, ...]) -> dict[str, int]:
     return dict(found)
 
 
+def exceeded(places: tuple[str, ...], limits: dict[str, int]) -> dict[str, int]:
+    """The words that are counted more often than their limit; a word without a limit may not occur at all."""
+    return {word: count for word, count in counted(places).items() if count > limits.get(word, 0)}
+
+
 def test_refused_words_of_product_tools_and_documentation_become_fewer() -> None:
-    assert counted(PRODUCT) == {
+    limits = {
         "tell, told": 1474,
         "stands, stood": 336,
         "whoever, somebody, nobody": 104,
@@ -62,15 +67,18 @@ def test_refused_words_of_product_tools_and_documentation_become_fewer() -> None
         "for it (because)": 11,
     }
 
+    assert exceeded(PRODUCT, limits) == {}
+
 
 def test_refused_words_of_tests_become_fewer() -> None:
-    assert counted(TESTS) == {
+    limits = {
         "tell, told": 2018,
         "stands, stood": 109,
         "whoever, somebody, nobody": 121,
-        "in vain": 0,
         "mend": 8,
         "put aside": 33,
         "is meant": 7,
         "for it (because)": 2,
     }
+
+    assert exceeded(TESTS, limits) == {}
