@@ -147,7 +147,7 @@ def type_in_a_second_terminal(printed: str, folder: Path, publication: str) -> N
     url, user, password = (terminal.variables[f"CONTEXTURE_AIRFLOW_{name}"] for name in ("URL", "USER", "PASSWORD"))
     who = {"username": user, "password": password}
     terminal.variables["TOKEN"] = httpx.post(f"{url}/auth/token", json=who, timeout=60).json()["access_token"]
-    asked = block("how-to/look-at-publications.md", "curl -H").replace("https://airflow.example", url)
+    asked = block("how-to/inspect-publications.md", "curl -H").replace("https://airflow.example", url)
     assert publication in {each["name"] for each in json.loads(terminal.run(asked).stdout)["lines"]}
     report = block("how-to/report-data-quality.md", "curl -H").replace("https://airflow.example", url)
     terminal.run(report.replace("vehicles", publication))

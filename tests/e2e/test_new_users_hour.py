@@ -38,7 +38,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("curl") is None, reason="the documented commands need curl"),
 ]
 
-ADD, EXPECT, TOLD = "how-to/add-a-publication.md", "how-to/add-an-expectation.md", "how-to/be-told-when-it-stops.md"
+ADD, EXPECT, TOLD = "how-to/add-a-publication.md", "how-to/add-an-expectation.md", "how-to/get-alerts.md"
 USER, PASSWORD = "city", "hush-of-the-city"
 POLL_SECONDS = 2.0
 STATION1 = '["city","/transport","station1","BikeHireDockingStation"]'

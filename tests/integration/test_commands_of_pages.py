@@ -21,7 +21,7 @@ from contexture_sandbox.ports import free_port
 pytestmark = pytest.mark.integration
 
 ADD, CYGNUS, STUCK = "how-to/add-a-publication.md", "how-to/move-from-cygnus.md", "how-to/stuck-outbox.md"
-ASIDE, RECOVER = "how-to/put-aside-what-cant-be-sent.md", "how-to/recover.md"
+ASIDE, RECOVER = "how-to/use-a-dead-letter-topic.md", "how-to/recover.md"
 FILE = """
 name: {name}
 source: {{kind: ngsi, connection: context_broker, service: vehicles, service_path: /4wheels}}

@@ -123,10 +123,10 @@ def test_there_are_examples_of_publications():
         "README.md",
         "add-a-publication.md",
         "move-from-a-registry-producer.md",
-        "be-told-when-it-stops.md",
+        "get-alerts.md",
         "publish-structures.md",
         "read-an-ngsi-ld-broker.md",
-        "tell-what-contexture-does.md",
+        "publish-operations-events.md",
     }
 
 
@@ -137,6 +137,6 @@ def test_examples_of_publications_are_right(name, text, tmp_path):
     kinds = {
         "move-from-a-registry-producer.md": "sdmx",
         "publish-structures.md": "sdmx",
-        "tell-what-contexture-does.md": "operations",
+        "publish-operations-events.md": "operations",
     }
     assert load_publication_file(file).source.kind == kinds.get(name, "ngsi")

@@ -17,7 +17,7 @@ def taken_over(terminal: Terminal, script: str, variable: str, monkeypatch: pyte
 
 
 def test_a_broker_that_wants_a_token(terminal, monkeypatch):
-    script = block("how-to/authenticate-at-a-broker.md", "AIRFLOW_CONN_CITY_BROKER")
+    script = block("how-to/connect-to-a-broker.md", "AIRFLOW_CONN_CITY_BROKER")
     taken_over(terminal, script, "AIRFLOW_CONN_CITY_BROKER", monkeypatch)
     broker = environment.from_environment("city_broker")
     assert broker is not None

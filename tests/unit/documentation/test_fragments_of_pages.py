@@ -26,7 +26,7 @@ SDMX: dict[str, Any] = {
     "source": {"kind": "sdmx", "connection": "registry"},
     "topics": {"topics": ["structures"]},
 }
-OF_REGISTRIES = {"how-to/judge-structures.md", "how-to/publish-structures.md"}
+OF_REGISTRIES = {"how-to/check-structures.md", "how-to/publish-structures.md"}
 SCHEMA = {"$id": "https://models.example/schema.json", "type": "object"}
 
 

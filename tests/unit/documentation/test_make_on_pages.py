@@ -43,7 +43,7 @@ def test_a_cluster_is_started_and_broken_by_a_test_of_its_own():
 
 
 def test_uv_knows_the_extra_for_lineage():
-    script = block("how-to/follow-the-lineage.md", "--extra openlineage").strip()
+    script = block("how-to/show-lineage.md", "--extra openlineage").strip()
     uv = str(Path(sys.executable).with_name("uv"))
     Terminal(PROJECT).run(f"{script.replace('.venv/bin/uv', uv)} --dry-run --offline")
     with pytest.raises(AssertionError, match="not-there"):

@@ -62,7 +62,7 @@ def test_an_outbox_is_given_up_with_a_reason(terminal):
 
 @pytest.mark.usefixtures("storage")
 def test_a_quarantine_is_tried_again_by_rule(terminal):
-    script = block("how-to/read-a-quarantine.md", "contexture quarantine retry").replace("ID", "abcd")
+    script = block("how-to/find-a-missing-entity.md", "contexture quarantine retry").replace("ID", "abcd")
     *words, conf = shlex.split(terminal.run(script).stdout.splitlines()[-1])
     assert words == ["airflow", "dags", "trigger", "publish_vehicles", "--conf"]
     assert json.loads(conf) == {
