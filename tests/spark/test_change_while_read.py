@@ -19,7 +19,7 @@ from contexture.publications import Publication, fingerprint
 from contexture.sources.ngsi import BrokerConnection
 from contexture.storage.manifests import LandingManifest, Manifest, QualityVerdict
 from contexture.storage.orders import StageOrder
-from contexture_sandbox.context_broker import Churn, SeedEntity, TestBroker
+from contexture_sandbox.context_broker import ConcurrentWriter, SeedEntity, TestBroker
 from spark_jobs.entities.judge import judge_outbox
 from spark_jobs.entities.read import read_entities
 
@@ -97,7 +97,7 @@ def seeds() -> Iterator[SeedEntity]:
 
 def churning(broker: TestBroker, updates: int, pages: int) -> None:
     """So many entities change behind each of the next pages, those at its border among them if all do."""
-    churn = Churn(broker.store, "city", updates=updates, deletes=0, inserts=0)
+    churn = ConcurrentWriter(broker.store, "city", updates=updates, deletes=0, inserts=0)
     left = iter(range(pages))
     broker.faults.after_page = lambda page: churn(page) if next(left, None) is not None else None
 
@@ -141,7 +141,7 @@ def test_entities_that_change_while_changes_are_read_are_published_as_they_are_l
     city = runs(source={**V2, "overlap_seconds": 3600})
     city.conclude(city.pulled(broker, "full")[0])
     broker.store.clock.advance(60)
-    Churn(broker.store, "city", updates=ENTITIES, deletes=0, inserts=0)(1)
+    ConcurrentWriter(broker.store, "city", updates=ENTITIES, deletes=0, inserts=0)(1)
     churning(broker, 7, pages=12)
 
     manifest, verdict = city.pulled(broker, "changes")

@@ -20,7 +20,7 @@ from contexture.storage.manifests import LandingManifest, Mode
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import LANDING
-from contexture_sandbox.context_broker import Churn, SeedEntity, TestBroker
+from contexture_sandbox.context_broker import ConcurrentWriter, SeedEntity, TestBroker
 from contexture_sandbox.context_broker.loading import load
 from spark_jobs.entities.read import read_entities, selection_of
 
@@ -207,7 +207,7 @@ def test_nothing_that_stays_is_missed_while_others_write(
     spark: SparkSession, broker: TestBroker, tmp_path: Path
 ) -> None:
     broker.load(car(number) for number in range(300))
-    churn = Churn(broker.store, "vehicles", updates=7, deletes=2, inserts=2, service_path="/4wheels")
+    churn = ConcurrentWriter(broker.store, "vehicles", updates=7, deletes=2, inserts=2, service_path="/4wheels")
     broker.faults.after_page = churn
 
     manifest = read_entities(spark, order(tmp_path, page_size=20), connection(broker), None)
@@ -416,7 +416,9 @@ def test_nothing_that_stays_is_missed_by_three_readers_while_others_write(
     spark: SparkSession, broker: TestBroker, tmp_path: Path, seed: int
 ) -> None:
     broker.load(car(number) for number in range(600))
-    churn = Churn(broker.store, "vehicles", updates=7, deletes=1, inserts=1, seed=seed, service_path="/4wheels")
+    churn = ConcurrentWriter(
+        broker.store, "vehicles", updates=7, deletes=1, inserts=1, seed=seed, service_path="/4wheels"
+    )
     broker.faults.after_page = churn
 
     manifest = read_entities(spark, order(tmp_path, page_size=20, parallel_readers=3), connection(broker), None)

@@ -22,7 +22,7 @@ _ACCEPT = "python -m tools.audit secrets --accept"
 
 
 class Part(StrEnum):
-    """What is looked at."""
+    """What is checked."""
 
     ALL = "all"
     DEPENDENCIES = "dependencies"
@@ -30,32 +30,32 @@ class Part(StrEnum):
 
 
 class Report:
-    """Tells people, and remembers what the exit code has to say."""
+    """Prints what was found, and stores the exit code."""
 
     def __init__(self, console: Console, *, strict: bool) -> None:
         self._console, self._strict = console, strict
         self.exit_code = 0
 
     def fault(self, line: str) -> None:
-        """Something to mend."""
+        """Prints something to fix."""
         self._console.print(line, style="bold red", markup=False)
         self.exit_code = 1
 
     def skipped(self, what: str, reason: str, next_step: str) -> None:
-        """Something was not looked at: never without a word."""
+        """Prints what was not checked: a skip is never silent."""
         self._console.print(f"SKIPPED: {what}: {reason}. Next: {next_step}", style="bold yellow", markup=False)
         self.exit_code = 1 if self._strict else self.exit_code
 
     def note(self, line: str) -> None:
-        """Something to know."""
+        """Prints something to know."""
         self._console.print(line, markup=False)
 
 
 def dependencies(report: Report, root: Path, ask: Ask, today: date) -> None:
-    """Tells which pins of `uv.lock` have vulnerabilities that nobody accepted.
+    """Reports the pins of `uv.lock` with vulnerabilities that are not accepted.
 
     Args:
-        report: is told.
+        report: gets the lines.
         root: of the repository.
         ask: the way to the registry.
         today: decides which acceptances have run out.
@@ -84,10 +84,10 @@ def dependencies(report: Report, root: Path, ask: Ask, today: date) -> None:
 
 
 def secrets(report: Report, root: Path, *, accept: bool = False) -> None:
-    """Tells what looks like a secret and is not accepted; or accepts it all.
+    """Reports what looks like a secret and is not accepted; or accepts it all.
 
     Args:
-        report: is told.
+        report: gets the lines.
         root: of the repository.
         accept: writes what is found into the file of accepted ones.
     """
@@ -106,17 +106,17 @@ def secrets(report: Report, root: Path, *, accept: bool = False) -> None:
         report.note(f"take it out, and renew it if it was ever pushed; what is made up is accepted by {_ACCEPT}")
     if idle := len(accepted - set(found)):
         report.note(f"{idle} accepted values are gone: {_ACCEPT}")
-    report.note(f"secrets: {len(files)} files, {len(new)} to judge, {len(accepted)} accepted")
+    report.note(f"secrets: {len(files)} files, {len(new)} to check, {len(accepted)} accepted")
 
 
 def main(
-    part: Annotated[Part, typer.Argument(help="What to look at.")] = Part.ALL,
-    strict: Annotated[bool, typer.Option(help="What could not be looked at counts as a fault.")] = False,
+    part: Annotated[Part, typer.Argument(help="What to check.")] = Part.ALL,
+    strict: Annotated[bool, typer.Option(help="What could not be checked counts as a fault.")] = False,
     accept: Annotated[bool, typer.Option(help="Accepts all that looks like a secret now; read the diff.")] = False,
 ) -> None:
     """Known vulnerabilities of the pinned packages, and secrets in the files of git.
 
-    Exit codes: 0 nothing to mend (what was skipped is told); 1 something.
+    Exit codes: 0 nothing to fix (skips are reported); 1 something.
     """
     report = Report(Console(highlight=False, soft_wrap=True), strict=strict)
     if part is not Part.SECRETS and not accept:

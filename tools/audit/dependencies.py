@@ -1,4 +1,4 @@
-"""Which pins have known vulnerabilities, and which of these somebody accepted, why and until when."""
+"""Which pins have known vulnerabilities, and which of these are accepted, why and until when."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """A vulnerability that somebody judged harmless here, for a time."""
+    """A vulnerability that was assessed as harmless here, for a time."""
 
     package: str
     name: str
@@ -57,7 +57,7 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is to be mended, what is accepted, and acceptances that nothing needs any more; a line each."""
+    """What to fix, what is accepted, and acceptances that match no pin any more; a line each."""
 
     faults: tuple[str, ...]
     accepted: tuple[str, ...]
@@ -100,15 +100,15 @@ def acceptances_in(text: str) -> list[Acceptance]:
 
 
 def judged(findings: Iterable[Finding], acceptances: Sequence[Acceptance], today: date) -> Verdict:
-    """Which findings are to be mended: those that nobody accepted, and those whose acceptance ran out."""
+    """Returns the findings to fix: those without acceptance, and those whose acceptance ran out."""
     faults, accepted, used = [], [], set[Acceptance]()
     for finding in findings:
         matching = [each for each in acceptances if each.package == finding.pin.name and each.name in finding.names]
         used.update(matching)
         if in_force := [each for each in matching if today <= each.until]:
-            accepted.append(f"{finding}: accepted until {in_force[0].until}, for {in_force[0].reason}")
+            accepted.append(f"{finding}: accepted until {in_force[0].until} because {in_force[0].reason}")
         elif matching:
-            faults.append(f"{finding}: was accepted until {matching[0].until}; judge it again")
+            faults.append(f"{finding}: was accepted until {matching[0].until}; assess it again")
         else:
             faults.append(str(finding))
     idle = [f"{each.package}: {each.name} is accepted, and no pin has it" for each in acceptances if each not in used]
@@ -122,15 +122,15 @@ def _read(answer: str, pins: Sequence[Pin]) -> Answers:
         UnansweredError: it is none, or leaves pins out.
     """
     try:
-        told = {each["name"]: each for each in json.loads(answer)["dependencies"]}
+        answers = {each["name"]: each for each in json.loads(answer)["dependencies"]}
     except (ValueError, KeyError, TypeError) as error:
         raise UnansweredError("pip-audit gave an answer of another form; is it the pinned version?") from error
-    if missing := [str(pin) for pin in pins if pin.name not in told]:
+    if missing := [str(pin) for pin in pins if pin.name not in answers]:
         raise UnansweredError(f"pip-audit says nothing about {', '.join(missing[:3])}")
     findings = [
         Finding(pin, (each["id"], *sorted(each.get("aliases", ()))), tuple(each["fix_versions"]))
         for pin in pins
-        for each in told[pin.name].get("vulns", ())
+        for each in answers[pin.name].get("vulns", ())
     ]
-    skipped = [f"{pin}: {reason}" for pin in pins if (reason := told[pin.name].get("skip_reason"))]
+    skipped = [f"{pin}: {reason}" for pin in pins if (reason := answers[pin.name].get("skip_reason"))]
     return Answers(tuple(findings), tuple(skipped))

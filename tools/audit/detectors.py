@@ -30,7 +30,7 @@ def all_detectors() -> frozenset[str]:
 def detectors_for(file: str, text: str) -> frozenset[str]:
     """Those that can find something in a file with this text.
 
-    What tests call a password is made up; real ones among them are told by their form, or as being random.
+    What tests call a password is made up; real ones among them are found by their form, or because they are random.
     """
     left_out = {KeywordDetector.__name__} if PurePath(file).parts[0] == "tests" else set()
     return _able(file, text) - left_out

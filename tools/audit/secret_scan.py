@@ -23,7 +23,7 @@ _HEURISTICS = (
     *("sequential_string", "potential_uuid", "likely_id_string", "templated_secret", "prefixed_with_dollar_sign"),
     *("indirect_reference", "not_alphanumeric_string"),
 )
-"""What is no secret by its looks. Comments that allow one are not among them: what is accepted stands in one file."""
+"""What is no secret by its form. Comments that allow one are not among them: one file lists what is accepted."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -33,8 +33,8 @@ class Secret:
     Attributes:
         file: below the root.
         kind: by the name of the detector.
-        digest: SHA-1 of the value, in hex; the value is kept nowhere.
-        line: where it stands first; no part of what it is.
+        digest: SHA-1 of the value, in hex; the value is stored nowhere.
+        line: of its first occurrence; not part of its identity.
     """
 
     file: str

@@ -1,4 +1,4 @@
 """Measurements against peers: each figure is a ratio of two things done side by side, in one run, on one machine.
 
-`python -m tools.bench` takes them all. What is measured and how, and what limits each, stands in `docs/benchmarks.md`.
+`python -m tools.bench` takes them all. `docs/benchmarks.md` says what is measured and how, and what limits each.
 """

@@ -83,10 +83,10 @@ def _take(chosen: Iterable[str], sizes: Sizes, progress: Console) -> list[Measur
         bench = cast(Bench, getattr(import_module(BENCHES[name]), name))
         with tempfile.TemporaryDirectory(prefix=f"contexture-bench-{name}-", ignore_cleanup_errors=True) as folder:
 
-            def tell(line: str, name: str = name) -> None:
+            def report(line: str, name: str = name) -> None:
                 progress.print(f"[dim]{time.monotonic() - started:5.0f} s[/dim]  {name}: {line}")
 
-            measures += bench(Setting(sizes, Path(folder), tell))
+            measures += bench(Setting(sizes, Path(folder), report))
     return measures
 
 

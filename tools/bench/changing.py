@@ -39,7 +39,7 @@ def changes(setting: Setting) -> list[Measure]:
     with spark_session(setting.folder) as spark:
         cases = [ChangesCase(spark, setting.folder / str(held), held) for held in setting.sizes.held_entities]
         for case in cases:
-            setting.tell(f"{case.held:,} held: {case.reads()}; warm-up {case.run():.2f} s")
+            setting.progress(f"{case.held:,} held: {case.reads()}; warm-up {case.run():.2f} s")
         figures = _rounds(setting, cases, walked=False)
         few, many = cases[0].held, cases[-1].held
         judged = many >= 100 * few
@@ -54,7 +54,7 @@ def _rounds(setting: Setting, cases: list[ChangesCase], *, walked: bool) -> dict
         for case in cases if number % 2 == 0 else cases[::-1]:
             figures[case.held].append(case.run(walked=walked))
         shown = ", ".join(f"{held:,} {seconds[-1]:.2f} s" for held, seconds in figures.items())
-        setting.tell(f"round {number + 1}{', walked' if walked else ''}: {shown}; {cases[-1].steps()}")
+        setting.progress(f"round {number + 1}{', walked' if walked else ''}: {shown}; {cases[-1].steps()}")
     return figures
 
 

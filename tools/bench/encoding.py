@@ -34,7 +34,7 @@ def encode(setting: Setting) -> list[Measure]:
 def _names(setting: Setting, items: int) -> Measure:
     names = [SHAPES[number % len(SHAPES)].format(number) for number in range(items)]
     rates = tuple(items / _seconds(encodings.encode_cygnus, names) for _ in range(setting.sizes.pairs))
-    setting.tell(f"{max(rates):,.0f} names/s")
+    setting.progress(f"{max(rates):,.0f} names/s")
     return Measure("encode", "cygnus.encode_cygnus of ordinary names, one core", "names/s", rates, target=NAMES_TARGET)
 
 
@@ -48,7 +48,7 @@ def _entities(setting: Setting, items: int) -> list[Measure]:
     }
     measures = []
     for what, step in steps.items():
-        ours, peer = alternate(step, lambda: _microseconds(orjson.loads, bodies), setting.sizes.pairs, setting.tell)
+        ours, peer = alternate(step, lambda: _microseconds(orjson.loads, bodies), setting.sizes.pairs, setting.progress)
         measures.append(Measure("encode", what, "us/entity", ours, peer, "orjson.loads of the same bodies"))
     return measures
 

@@ -35,7 +35,7 @@ _Step = Callable[[str, str, dict[str, object]], object]
 def encode_events(setting: Setting) -> list[Measure]:
     """From attributes and a dictionary of data to headers and a value; nothing where the SDK isn't installed."""
     if find_spec("cloudevents") is None:
-        setting.tell("CloudEvents are skipped: their peer, the package `cloudevents`, is not installed")
+        setting.progress("CloudEvents are skipped: their peer, the package `cloudevents`, is not installed")
         return []
     count = setting.sizes.single_core_items // _SHARE
     events = [(_id(number), _subject(number), _streetlight(number)) for number in range(count)]
@@ -50,7 +50,7 @@ def _measures(setting: Setting, mode: Mode, events: list[_Event]) -> list[Measur
         (f"CloudEvents {mode} by encode, data as a dictionary", _encode(mode), None),
     ):
         ours, theirs = alternate(
-            partial(_rate, step, events), partial(_rate, peer, events), setting.sizes.pairs, setting.tell
+            partial(_rate, step, events), partial(_rate, peer, events), setting.sizes.pairs, setting.progress
         )
         found.append(Measure("encode", what, "events/s", ours, theirs, "the SDK `cloudevents`", target))
     return found

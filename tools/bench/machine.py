@@ -41,7 +41,7 @@ class Machine:
 
     @property
     def busy(self) -> bool:
-        """Whether others were at work: ratios then still tell something, rates do not."""
+        """Returns whether other programs were at work: ratios are still usable then, rates are not."""
         return self.load_before > self.cores * _BUSY_SHARE
 
     def lines(self) -> tuple[tuple[str, str], ...]:

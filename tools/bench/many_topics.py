@@ -50,14 +50,14 @@ class _Spread:
     def measures(self) -> list[Measure]:
         """All rows of the table about it."""
         number, setting = f"{len(self._names):,}", self._setting
-        setting.tell(f"writing {self._records:,} records for {number} topics, twice")
+        setting.progress(f"writing {self._records:,} records for {number} topics, twice")
         making = self._make_topics()
         for outbox in (self._plain, self._grouped):
             # Records whose times are old would begin a second segment in each topic: twice the broker's open files.
             write_shards(self._home, outbox, self._shards(), moment=datetime.now(UTC))
         grouping = self._group()
-        setting.tell(f"grouping took {grouping:.2f} s")
-        setting.tell(f"warm-up: {self._records / self._ours().seconds:,.0f} records/s")
+        setting.progress(f"grouping took {grouping:.2f} s")
+        setting.progress(f"warm-up: {self._records / self._ours().seconds:,.0f} records/s")
         self._peaks.clear()
         target = TOPICS_TARGET if len(self._names) == max(setting.sizes.topics) else None
         return [
@@ -68,12 +68,12 @@ class _Spread:
         ]
 
     def _against(self, peer: str, transactional: bool, grouping: float, target: Target | None) -> Measure:
-        self._setting.tell(f"against {peer}")
+        self._setting.progress(f"against {peer}")
         ours, others = alternate(
             lambda: self._records / (self._ours().seconds + grouping),
             lambda: self._records / self._naive(transactional=transactional).seconds,
             self._setting.sizes.topic_pairs,
-            self._setting.tell,
+            self._setting.progress,
         )
         number, each = len(self._names), self._setting.sizes.topic_records
         what = f"{number:,} topics, {each} records each, {SHARDS} senders, grouping included"
@@ -87,7 +87,7 @@ class _Spread:
             [TopicSpec(name, 1, 1, keep="latest") for name in self._names],
             max_new_topics=len(self._names),
             max_broker_partitions=2 * len(self._names),
-            progress=self._setting.tell,
+            progress=self._setting.progress,
         )
         return time.monotonic() - started
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 Measurement = Callable[[], float]
-Tell = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Measure:
 
 
 def alternate(
-    ours: Measurement, peer: Measurement, pairs: int, tell: Tell
+    ours: Measurement, peer: Measurement, pairs: int, progress: Progress
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Measures both in turn, beginning with the other one in every second pair; gives our figures and the peer's.
 
@@ -96,7 +96,7 @@ def alternate(
     for pair in range(pairs):
         for measurement in (ours, peer) if pair % 2 == 0 else (peer, ours):
             figures[measurement].append(measurement())
-        tell(f"pair {pair + 1} of {pairs}: ours {shown(figures[ours][-1])}, peer {shown(figures[peer][-1])}")
+        progress(f"pair {pair + 1} of {pairs}: ours {shown(figures[ours][-1])}, peer {shown(figures[peer][-1])}")
     return tuple(figures[ours]), tuple(figures[peer])
 
 

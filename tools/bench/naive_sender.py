@@ -1,6 +1,6 @@
 """The plain way, in a process of its own: `python -m tools.bench.naive_sender HOME OUTBOX BOOTSTRAP_SERVERS [ID]`.
 
-One producer with our settings is given record by record, shard after shard, as they stand in the outbox; with a
+One producer with our settings gets record by record, shard after shard, in the order of the outbox; with a
 transactional id in transactions as large as ours may be. Says `ready` when all records are in memory, waits for a line,
 sends, and prints one JSON line.
 """
@@ -25,7 +25,7 @@ _PATIENT = {"transaction.timeout.ms": 900_000}
 
 
 def main(arguments: list[str]) -> None:
-    """Sends and tells."""
+    """Sends the records and prints the result."""
     home, outbox, bootstrap_servers, *ids = arguments
     rows = _rows(Storage(home), outbox)
     settings = ClientSettings.from_extra({"bootstrap.servers": bootstrap_servers})

@@ -42,13 +42,13 @@ def prepare(setting: Setting) -> list[Measure]:
     checkpoints: list[Measure] = []
     with spark_session(setting.folder) as spark:
         for entities in setting.sizes.prepared_entities:
-            setting.tell(f"{entities:,} entities: writing a landing, preparing and concluding it once")
+            setting.progress(f"{entities:,} entities: writing a landing, preparing and concluding it once")
             case = PreparedCase(spark, setting.folder / str(entities), entities)
-            setting.tell(f"warm-up of the copy: {case.copy():.1f} s")
-            ours, peer = alternate(case.prepare, case.copy, setting.sizes.pairs, setting.tell)
+            setting.progress(f"warm-up of the copy: {case.copy():.1f} s")
+            ours, peer = alternate(case.prepare, case.copy, setting.sizes.pairs, setting.progress)
             target = TARGET if entities >= HELD_TO_TARGET else None
             prepared[entities] = Measure("prepare", f"{entities:,} entities", "s", ours, peer, COPY, target)
-            setting.tell("the Great Expectations checkpoint alone")
+            setting.progress("the Great Expectations checkpoint alone")
             checkpoints.append(case.checkpoint(min(setting.sizes.pairs, _JUDGED)))
             case.remove()
     return [*prepared.values(), _per_event(prepared), *checkpoints]

@@ -23,7 +23,7 @@ from tools.bench.senders import bench_kafka
 from tools.bench.settings import Setting
 from tools.bench.source_process import source_registry
 from tools.bench.sourcing import SourceRun
-from tools.bench.steps import Taken, Told
+from tools.bench.steps import StepReport, Taken
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 def registry(setting: Setting) -> list[Measure]:
     """Every size once, ascending."""
-    told = Told("registry", "structures")
-    return told.measures(told.taken(setting, setting.sizes.registry_structures, _taken))
+    report = StepReport("registry", "structures")
+    return report.measures(report.taken(setting, setting.sizes.registry_structures, _taken))
 
 
 def _taken(setting: Setting, structures: int) -> Taken:
     folder = setting.folder / str(structures)
-    setting.tell(f"{structures:,} structures: filling a registry")
+    setting.progress(f"{structures:,} structures: filling a registry")
     with source_registry(structures) as url:
         run = RegistryRun(folder, structures)
         manifest = run.stage(url, setting)

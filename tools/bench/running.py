@@ -14,7 +14,7 @@ from contexture.storage.outboxes import Outboxes
 from contexture_sandbox.context_broker import SeedEntity
 from contexture_sandbox.context_broker.entities import CARS, seed_entities
 from contexture_sandbox.stack import Stack, StackOptions, project_folder
-from tools.bench.measures import Measure, Target, Tell, alternate
+from tools.bench.measures import Measure, Progress, Target, alternate
 from tools.bench.settings import Setting
 
 TARGET = Target(2.0, at_least=False)
@@ -33,20 +33,20 @@ def run(setting: Setting) -> list[Measure]:
         prepare=lambda folder: _make_quiet(folder / f"{PUBLICATION}.yaml"),
         dags=_dags(project, setting.folder),
     )
-    with Stack(options, setting.tell) as stack:
+    with Stack(options, setting.progress) as stack:
         stack.broker.load(cars(entities))
         dag_id = f"publish_{PUBLICATION}"
         stack.client.await_dags([dag_id, EMPTY_DAG])
-        ours = partial(_seconds, stack, setting.tell, dag_id, {"mode": "full", "reason": "bench"})
-        peer = partial(_seconds, stack, setting.tell, EMPTY_DAG, {})
-        setting.tell(f"warm-up: ours {ours():.1f} s, the empty DAG {peer():.1f} s")
-        figures, others = alternate(ours, peer, setting.sizes.pairs, setting.tell)
+        ours = partial(_seconds, stack, setting.progress, dag_id, {"mode": "full", "reason": "bench"})
+        peer = partial(_seconds, stack, setting.progress, EMPTY_DAG, {})
+        setting.progress(f"warm-up: ours {ours():.1f} s, the empty DAG {peer():.1f} s")
+        figures, others = alternate(ours, peer, setting.sizes.pairs, setting.progress)
         _check_sent(stack, entities)
     what = f"a whole run of {entities:,} entities, from start to end of the DAG run"
     return [Measure("run", what, "s", figures, others, "a DAG of the same tasks, one empty submit", TARGET)]
 
 
-def _seconds(stack: Stack, tell: Tell, dag_id: str, conf: dict[str, object]) -> float:
+def _seconds(stack: Stack, progress: Progress, dag_id: str, conf: dict[str, object]) -> float:
     started = stack.client.trigger(dag_id, conf)
     done = stack.client.await_run(dag_id, started.run_id, seconds=_RUN_SECONDS)
     tasks = stack.client.tasks(dag_id, done.run_id)
@@ -54,7 +54,9 @@ def _seconds(stack: Stack, tell: Tell, dag_id: str, conf: dict[str, object]) -> 
         states = ", ".join(f"{task.task_id} {task.state}" for task in tasks)
         raise RuntimeError(f"{dag_id} ended as {done.state}: {states}")
     steps = ", ".join(f"{task.task_id} {task.seconds:.1f}" for task in tasks)
-    tell(f"{dag_id}: {done.seconds:.1f} s, of which {steps}, and {_stage_steps(stack) if conf else 'nothing inside'}")
+    progress(
+        f"{dag_id}: {done.seconds:.1f} s, of which {steps}, and {_stage_steps(stack) if conf else 'nothing inside'}"
+    )
     return done.seconds
 
 

@@ -31,7 +31,7 @@ def scale(setting: Setting) -> list[Measure]:
     with spark_session(setting.folder) as spark:
         cases = []
         for entities in sorted({*sizes, *(size // 2 for size in sizes)}):
-            setting.tell(f"{entities:,} entities: writing a landing, preparing and concluding it once")
+            setting.progress(f"{entities:,} entities: writing a landing, preparing and concluding it once")
             cases.append(PreparedCase(spark, setting.folder / str(entities), entities))
         costs: dict[int, list[float]] = {size: [] for size in sizes}
         for number in range(setting.sizes.pairs):
@@ -39,7 +39,7 @@ def scale(setting: Setting) -> list[Measure]:
             for size in sizes:
                 costs[size].append(_microseconds(seconds, size))
             shown = ", ".join(f"{size:,} {figures[-1]:.1f} us" for size, figures in costs.items())
-            setting.tell(f"round {number + 1}: an event among {shown}")
+            setting.progress(f"round {number + 1}: an event among {shown}")
     return [_measure(costs, few, many) for few, many in pairwise(sizes)]
 
 

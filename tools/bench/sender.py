@@ -23,7 +23,7 @@ _STATUS = Path("/proc/self/status")
 
 
 def main(arguments: list[str]) -> None:
-    """Sends and tells."""
+    """Sends the shard and prints the result."""
     home, outbox, shard, sender, bootstrap_servers = arguments
     storage = Storage(home)
     manifest = Outboxes(storage, PUBLICATION).manifest(outbox)

@@ -34,7 +34,7 @@ class Sent:
         records: of all.
         seconds: from the moment at which all were ready to the last one's end.
         peak_bytes: the largest resident memory of one.
-        processor_seconds: of all, from that moment on; 0 for programs that don't tell.
+        processor_seconds: of all, from that moment on; 0 for programs that do not report them.
     """
 
     records: int
@@ -123,12 +123,14 @@ def _end(processes: list[subprocess.Popen[str]]) -> None:
 @contextmanager
 def bench_kafka(setting: Setting, brokers: int = 1) -> Iterator[EmbeddedKafka]:
     """The brokers both sides send to, one or three; the JVM compiles as it would in production."""
-    setting.tell("starting Kafka")
+    setting.progress("starting Kafka")
     # The sandbox's quick compiler is for short lives; later options win.
     options = ("-XX:TieredStopAtLevel=4", "-XX:+UseG1GC", "-XX:-UseSerialGC")
     # Kafka's own; the sandbox's is for brokers that are killed, and too short for one that makes thousands of topics.
     config = {"broker.session.timeout.ms": "9000", "broker.heartbeat.interval.ms": "2000"}
-    with EmbeddedKafka(brokers, heap="1g", jvm_options=options, broker_config=config, progress=setting.tell) as kafka:
+    with EmbeddedKafka(
+        brokers, heap="1g", jvm_options=options, broker_config=config, progress=setting.progress
+    ) as kafka:
         yield kafka
 
 

@@ -35,12 +35,12 @@ def send(setting: Setting) -> list[Measure]:
     large = [Load(plain.records // fewer, value_bytes) for value_bytes, fewer in setting.sizes.large_values]
     cores, two = replace(plain, shards=os.cpu_count() or 1), replace(plain, shards=2)
     with bench_kafka(setting) as kafka:
-        setting.tell("fetching Kafka's tools (once on a machine)")
-        jars.fetch(setting.tell, group="tools")
+        setting.progress("fetching Kafka's tools (once on a machine)")
+        jars.fetch(setting.progress, group="tools")
         trial = _Trial(setting, kafka)
         for load in dict.fromkeys((plain, headed, cores, two, *large)):
             trial.write(load)
-        setting.tell(f"warm-up: {trial.sender.records_per_second(plain):,.0f} records/s")
+        setting.progress(f"warm-up: {trial.sender.records_per_second(plain):,.0f} records/s")
         return [
             trial.against_peer(plain, AS_OURS, SAME_BATCHES, SEND_TARGET),
             trial.against_peer(headed, AS_OURS, SAME_BATCHES, HEADERS_TARGET),
@@ -57,13 +57,13 @@ def memory(setting: Setting) -> list[Measure]:
     with bench_kafka(setting) as kafka:
         sender = Sender(setting.folder / "home", kafka)
         for load in (few, many):
-            setting.tell(f"writing an outbox of {load.described()}")
+            setting.progress(f"writing an outbox of {load.described()}")
             write_outbox(sender.home, load)
         ours, others = alternate(
             lambda: sender.send(many).peak_bytes / MEBIBYTE,
             lambda: sender.send(few).peak_bytes / MEBIBYTE,
             setting.sizes.pairs,
-            setting.tell,
+            setting.progress,
         )
     what = f"peak memory of a sender with {many.records:,} records"
     return [Measure("memory", what, "MiB", ours, others, f"the same with {few.records:,} records", MEMORY_TARGET)]
@@ -79,32 +79,32 @@ class _Trial:
 
     def write(self, load: Load) -> None:
         """Writes a load's outbox, and the values that Kafka's program gets."""
-        self._setting.tell(f"writing an outbox of {load.described()} in {load.shards} shards")
+        self._setting.progress(f"writing an outbox of {load.described()} in {load.shards} shards")
         write_outbox(self.sender.home, load)
         load.payloads(self._payloads(load))
 
     def against_peer(self, load: Load, against: str, properties: tuple[str, ...], target: Target | None) -> Measure:
         """Our rate against that of Kafka's own program, which is given values alone."""
-        tools = jars.fetch(self._setting.tell, group="tools")
+        tools = jars.fetch(self._setting.progress, group="tools")
         peer = ProducerPerformance(tools, self._kafka.bootstrap_servers, self._payloads(load), properties)
-        self._setting.tell(f"{_senders(load)}, {load.described()}, against {against}")
+        self._setting.progress(f"{_senders(load)}, {load.described()}, against {against}")
         ours, others = alternate(
             lambda: self.sender.records_per_second(load),
             partial(_peer_rate, self._kafka, peer, load.records),
             self._setting.sizes.pairs,
-            self._setting.tell,
+            self._setting.progress,
         )
         what = f"{_senders(load)}, {load.described()}, Parquet reading included"
         return Measure("send", what, "records/s", ours, others, against, target)
 
     def against_one(self, load: Load, single: Load) -> Measure:
         """Several senders' rate against one's."""
-        self._setting.tell(f"{_senders(load)} against {_senders(single)}")
+        self._setting.progress(f"{_senders(load)} against {_senders(single)}")
         ours, others = alternate(
             lambda: self.sender.records_per_second(load),
             lambda: self.sender.records_per_second(single),
             self._setting.sizes.pairs,
-            self._setting.tell,
+            self._setting.progress,
         )
         return Measure("send", f"{_senders(load)}, {load.described()}", "records/s", ours, others, "one sender of ours")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.bench.measures import Measure, Tell
+from tools.bench.measures import Measure, Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +102,12 @@ class Setting:
     Attributes:
         sizes: how large everything is.
         folder: empty, and removed afterwards.
-        tell: takes a line of progress.
+        progress: takes a line of progress.
     """
 
     sizes: Sizes
     folder: Path
-    tell: Tell
+    progress: Progress
 
 
 Bench = Callable[[Setting], list[Measure]]

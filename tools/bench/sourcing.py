@@ -33,7 +33,7 @@ from tools.bench.senders import Sender, bench_kafka
 from tools.bench.settings import Setting
 from tools.bench.source_process import SERVICE, source_broker
 from tools.bench.spark_session import spark_session
-from tools.bench.steps import Taken, Told
+from tools.bench.steps import StepReport, Taken
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,19 +41,19 @@ if TYPE_CHECKING:
 
 def source(setting: Setting) -> list[Measure]:
     """Every size once, ascending; what was read back from Kafka equals what was prepared, or the bench fails."""
-    told = Told("source", "entities")
-    return told.measures(told.taken(setting, setting.sizes.source_entities, _taken))
+    report = StepReport("source", "entities")
+    return report.measures(report.taken(setting, setting.sizes.source_entities, _taken))
 
 
 def _taken(setting: Setting, entities: int) -> Taken:
     folder = setting.folder / str(entities)
-    setting.tell(f"{entities:,} entities: filling a broker")
+    setting.progress(f"{entities:,} entities: filling a broker")
     with source_broker(entities) as url:
         run = SourceRun(folder, entities)
         manifest = run.stage(url, setting)
     with bench_kafka(setting) as kafka:
         run.publish(manifest, kafka)
-        setting.tell(f"{entities:,} entities: reading back")
+        setting.progress(f"{entities:,} entities: reading back")
         run.check(kafka)
     shutil.rmtree(folder)
     return run.taken
@@ -80,7 +80,7 @@ class SourceRun:
     def stage(self, url: str, setting: Setting) -> Manifest:
         """Pull, prepare and the checkpoint in a new session of Spark."""
         with spark_session(self.folder) as spark, PeakMemory(_others()) as memory:
-            setting.tell(f"{self.entities:,}: pull, prepare, judge")
+            setting.progress(f"{self.entities:,}: pull, prepare, judge")
             manifest = self._staged(spark, url)
         self.taken.stage_bytes = memory.bytes
         return manifest

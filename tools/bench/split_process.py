@@ -14,7 +14,7 @@ from tools.bench.sender import peak_bytes
 
 
 def main(file: Path) -> None:
-    """Splits and tells; every message is made, as for sending it."""
+    """Splits the file and prints the result; every message is made, as for sending it."""
     artefacts = largest = 0
     with file.open("rb") as stream:
         for artefact in split(stream):

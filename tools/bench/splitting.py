@@ -71,7 +71,7 @@ def _rate(setting: Setting, case: Case) -> Measure:
     file = setting.folder / "message"
     case.write(file)
     megabytes = file.stat().st_size / _MEGABYTE
-    setting.tell(f"{case.what}: {megabytes:.1f} MB")
+    setting.progress(f"{case.what}: {megabytes:.1f} MB")
 
     def ours() -> float:
         began = time.perf_counter()
@@ -85,7 +85,7 @@ def _rate(setting: Setting, case: Case) -> Measure:
         read_sdmx(file, validate=case.validate)
         return megabytes / (time.perf_counter() - began)
 
-    figures, others = alternate(ours, peer, setting.sizes.pairs, setting.tell)
+    figures, others = alternate(ours, peer, setting.sizes.pairs, setting.progress)
     against = f"pysdmx reading it, {'with validation as by default' if case.validate else 'without validation'}"
     return Measure("split", case.what, "MB/s", figures, others, against, RATE_TARGET)
 
@@ -98,7 +98,7 @@ def _memory(setting: Setting) -> Measure:
     command = [sys.executable, "-m", "tools.bench.split_process", str(file)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     answer = json.loads(done.stdout)
-    setting.tell(f"{answer['artefacts']} artefacts, the largest of {answer['largest_bytes'] / _MEGABYTE:.0f} MB")
+    setting.progress(f"{answer['artefacts']} artefacts, the largest of {answer['largest_bytes'] / _MEGABYTE:.0f} MB")
     target = Target((3 * answer["largest_bytes"] + _ALLOWANCE_BYTES) / _MEBIBYTE, at_least=False)
     what = (
         f"peak memory of splitting {file.stat().st_size / _MEGABYTE:.0f} MB whose largest artefact has "

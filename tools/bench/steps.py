@@ -33,8 +33,8 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """How the figures of several sizes are told.
+class StepReport:
+    """The rows about several sizes.
 
     Attributes:
         bench: its name.
@@ -50,13 +50,13 @@ class Told:
         One size alone is a look whether all works: it is taken once, and says nothing about speed.
         """
         if len(sizes) > 1:
-            setting.tell("warm-up, not counted")
+            setting.progress("warm-up, not counted")
             take(setting, min(sizes))
         taken: dict[int, Taken] = {}
         for size in sizes:
             taken[size] = take(setting, size)
             shown = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in taken[size].seconds.items())
-            setting.tell(f"{size:,} {self.noun}: {shown}")
+            setting.progress(f"{size:,} {self.noun}: {shown}")
         return taken
 
     def measures(self, taken: dict[int, Taken]) -> list[Measure]:
@@ -80,8 +80,8 @@ class Told:
         *fewer, many = sorted(bytes_by_size)
         peer = tuple(bytes_by_size[few] / MEBIBYTE for few in fewer[-1:])
         against = "".join(f"with {few:,}" for few in fewer[-1:])
-        told = f"peak memory of {what}, {many:,} {self.noun}"
-        return Measure(self.bench, told, "MiB", (bytes_by_size[many] / MEBIBYTE,), peer, against)
+        title = f"peak memory of {what}, {many:,} {self.noun}"
+        return Measure(self.bench, title, "MiB", (bytes_by_size[many] / MEBIBYTE,), peer, against)
 
 
 def _beyond(name: str, taken: dict[int, Taken], few: int, more: int) -> float:

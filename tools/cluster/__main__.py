@@ -11,12 +11,12 @@ from typing import Annotated
 import typer
 
 from contexture.errors import ContextureError
-from contexture_sandbox.demo.console import Narrator
+from contexture_sandbox.demo.console import DemoConsole
 from contexture_sandbox.stack import StackOptions, project_folder
 from tools.cluster.evidence import gathered
 from tools.cluster.platform import ClusterPlatform
 from tools.cluster.report import measured, tables, write_json
-from tools.cluster.story import ENTITIES, STRUCTURES, ClusterStory, prepare
+from tools.cluster.scenario import ENTITIES, STRUCTURES, ClusterScenario, prepare
 
 
 def main(
@@ -26,28 +26,28 @@ def main(
 
     Exit codes: 0 what is in Kafka is what was prepared, whatever was killed; 1 it is not, or something did not start.
     """
-    narrator, started = Narrator(), time.monotonic()
+    console, started = DemoConsole(), time.monotonic()
     publications = project_folder() / "include" / "publications"
     # The home is on the object store; this one stays unused.
     options = StackOptions(publications, Path("unused"), entities=ENTITIES, structures=STRUCTURES, prepare=prepare)
     try:
-        with ClusterPlatform(options, narrator.line) as platform:
-            story = ClusterStory(platform, narrator)
-            story.tell()
+        with ClusterPlatform(options, console.line) as platform:
+            scenario = ClusterScenario(platform, console)
+            scenario.run()
             memory = measured(platform)
-            narrator.line("reading Kafka back")
-            evidence = gathered(story, memory, time.monotonic() - started)
+            console.line("reading Kafka back")
+            evidence = gathered(scenario, memory, time.monotonic() - started)
     except ContextureError as error:
-        narrator.line(f"error: {error}", style="red")
+        console.line(f"error: {error}", style="red")
         raise typer.Exit(1) from None
     for table in tables(evidence):
-        narrator.table(table)
+        console.table(table)
     if json_file:
         write_json(json_file, evidence)
     problems = evidence.problems()
     for problem in problems:
-        narrator.line(problem, style="red")
-    narrator.line("the cluster failed" if problems else "all that was prepared is in Kafka, once")
+        console.line(problem, style="red")
+    console.line("the cluster failed" if problems else "all that was prepared is in Kafka, once")
     raise typer.Exit(1 if problems else 0)
 
 

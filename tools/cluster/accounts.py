@@ -13,13 +13,14 @@ from pathlib import Path
 
 from contexture.errors import ConfigurationError
 
-NOBODY = "nobody"
+UNPRIVILEGED_UID = 65534
+"""Of the account that Linux has for programs without rights."""
 _PUBLIC = ("/tmp", "/var/tmp")
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A user of this machine; None where commands run as whoever runs the project."""
+    """A user of this machine; None where commands run as the user who runs the project."""
 
     user: int | None = None
     group: int | None = None
@@ -29,7 +30,7 @@ class Account:
         plain = [str(word) for word in words]
         if self.user is None:
             return plain
-        # A change of user forgets the signal that ends a process with its parent, so it is asked for again.
+        # A change of user resets the signal that ends a process with its parent, so it is set again.
         identity = [f"--reuid={self.user}", f"--regid={self.group}", "--clear-groups", "--pdeathsig", "KILL"]
         return ["setpriv", *identity, "--", *plain]
 
@@ -58,7 +59,7 @@ class Account:
 
 
 def unprivileged() -> Account:
-    """An account that is not root: `nobody` when root runs the project.
+    """Returns an account that is not root: the one without rights when root runs the project.
 
     Raises:
         ConfigurationError: root runs it, and there is no way to another user.
@@ -66,15 +67,15 @@ def unprivileged() -> Account:
     if os.geteuid() != 0:
         return Account()
     try:
-        nobody = pwd.getpwnam(NOBODY)
+        other = pwd.getpwuid(UNPRIVILEGED_UID)
     except KeyError:
-        nobody = None
-    if nobody is None or shutil.which("setpriv") is None:
+        other = None
+    if other is None or shutil.which("setpriv") is None:
         raise ConfigurationError(
-            "PostgreSQL refuses to be run by root, and this machine has no user `nobody` or no program setpriv",
+            f"PostgreSQL cannot be run by root, and this machine has no user {UNPRIVILEGED_UID} or no program setpriv",
             next_step="run it as another user, or install util-linux",
         )
-    return Account(nobody.pw_uid, nobody.pw_gid)
+    return Account(other.pw_uid, other.pw_gid)
 
 
 def _open_to_all(folder: Path) -> bool:

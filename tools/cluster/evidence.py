@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from contexture_sandbox.demo.comparison import Comparison, compare
-from contexture_sandbox.demo.story import PUBLICATIONS
+from contexture_sandbox.demo.scenario import PUBLICATIONS
 
 if TYPE_CHECKING:
     from tools.cluster.platform import ClusterPlatform
-    from tools.cluster.story import ClusterStory
+    from tools.cluster.scenario import ClusterScenario
 
 KILLED = ("spark executor", "kafka broker", "celery worker")
 
@@ -89,22 +89,22 @@ class Evidence:
         return found
 
 
-def gathered(story: ClusterStory, memory_mib: Mapping[str, float], seconds: float) -> Evidence:
+def gathered(scenario: ClusterScenario, memory_mib: Mapping[str, float], seconds: float) -> Evidence:
     """Reads everything back."""
     from contexture.storage.home import Storage
 
-    platform = story.platform
-    told = platform.spark.told()
+    platform = scenario.platform
+    spark = platform.spark.master_status()
     with variables(platform.store.variables):
         storage, settings = Storage(platform.store.home), platform.kafka_settings()
         comparisons = {name: compare(storage, name, settings.admin()) for name in PUBLICATIONS}
         objects = {name: _objects(storage, name) for name in PUBLICATIONS}
     return Evidence(
-        kills=tuple(story.kills),
-        runs={f"{number}. {run.dag_id}": run.state for number, run in enumerate(story.runs, start=1)},
+        kills=tuple(scenario.kills),
+        runs={f"{number}. {run.dag_id}": run.state for number, run in enumerate(scenario.runs, start=1)},
         celery_tasks=platform.workers.done(),
-        spark_workers=sum(worker["state"] == "ALIVE" for worker in told["workers"]),
-        applications=tuple(str(application["name"]) for application in told["completedapps"]),
+        spark_workers=sum(worker["state"] == "ALIVE" for worker in spark["workers"]),
+        applications=tuple(str(application["name"]) for application in spark["completedapps"]),
         executors=platform.spark.started_executors(),
         objects=objects,
         copies=_copies(platform),

@@ -51,7 +51,7 @@ class ObjectStore:
 
     @property
     def variables(self) -> dict[str, str]:
-        """What leads whoever reads `home` to this server: Airflow's processes, and Spark's executors."""
+        """The variables with which Airflow's processes and Spark's executors read `home` from this server."""
         return {
             "AWS_ENDPOINT_URL": self.url,
             "AWS_ACCESS_KEY_ID": "contexture",

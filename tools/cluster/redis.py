@@ -31,7 +31,7 @@ class RedisServer:
 
     def __enter__(self) -> RedisServer:
         self._folder.mkdir(parents=True, exist_ok=True)
-        # The password stands in a file, so that it is in no command line.
+        # The password is in a file, so that it is in no command line.
         file = self._folder / "redis.conf"
         file.touch(mode=0o600)
         file.write_text(

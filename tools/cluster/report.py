@@ -20,9 +20,9 @@ def tables(evidence: Evidence) -> list[Table]:
 
 def write_json(file: Path, evidence: Evidence) -> None:
     """Writes everything that was found."""
-    told = asdict(evidence) | {"problems": evidence.problems()}
-    told["comparisons"] = {name: asdict(each) | {"equal": each.equal} for name, each in evidence.comparisons.items()}
-    file.write_text(json.dumps(told, indent=1) + "\n")
+    found = asdict(evidence) | {"problems": evidence.problems()}
+    found["comparisons"] = {name: asdict(each) | {"equal": each.equal} for name, each in evidence.comparisons.items()}
+    file.write_text(json.dumps(found, indent=1) + "\n")
 
 
 def measured(platform: ClusterPlatform) -> dict[str, float]:

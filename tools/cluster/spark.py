@@ -64,11 +64,11 @@ class SparkStandalone:
         """The Airflow connection that leads to it."""
         return {"conn_type": "spark", "host": f"spark://{LOOPBACK}", "port": self.port}
 
-    def told(self) -> dict[str, Any]:
-        """What the master's page says of workers and applications."""
+    def master_status(self) -> dict[str, Any]:
+        """Returns workers and applications, as the master's page lists them."""
         answer = httpx.get(f"http://{LOOPBACK}:{self._page}/json/", timeout=30).raise_for_status()
-        told: dict[str, Any] = answer.json()
-        return told
+        status: dict[str, Any] = answer.json()
+        return status
 
     def started_executors(self) -> dict[str, int]:
         """For each application the executors that its workers have started."""
@@ -112,7 +112,7 @@ class SparkStandalone:
 
     def _all_alive(self) -> bool:
         try:
-            workers = self.told()["workers"]
+            workers = self.master_status()["workers"]
         except (httpx.HTTPError, JSONDecodeError):
             # The master's page takes requests before it knows what to answer: an error, or a page without workers.
             return False

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from tools.fuzz.crew import Result, fuzzed
 from tools.fuzz.report import keep_inputs, table, write_json
+from tools.fuzz.supervisor import Result, fuzz_target
 from tools.fuzz.targets import TARGETS
 from tools.fuzz.trial import tried
 
@@ -31,7 +31,7 @@ def main(
     folder: Annotated[Path, _FOLDER] = FOLDER,
     again: Annotated[Path | None, typer.Option(help="Tries this one input on the target of --only.")] = None,
 ) -> None:
-    """Feeds everything that reads what strangers wrote with damaged and made-up documents, for a bounded time.
+    """Feeds every parser of untrusted input with damaged and made-up documents, for a bounded time.
 
     Exit codes: 0 only errors of Contexture came out, in time and within the memory; 1 something else did.
     """
@@ -50,7 +50,7 @@ def main(
     results: list[Result] = []
     for target in targets:
         progress.print(f"[dim]{time.monotonic() - started:5.0f} s[/dim] {target.name}: {target.what}")
-        results.append(fuzzed(target, seed, budget, cases, lambda line: progress.print(line, style="red")))
+        results.append(fuzz_target(target, seed, budget, cases, lambda line: progress.print(line, style="red")))
     raise typer.Exit(_hand_over(results, seed, time.monotonic() - started, json_file, folder))
 
 
@@ -61,12 +61,12 @@ def _hand_over(results: list[Result], seed: int, seconds: float, json_file: Path
     output.print(table(results))
     cases = sum(result.cases for result in results)
     output.print(f"{cases:,} cases with seed {seed} in {seconds:.0f} s")
-    told = list(keep_inputs(results, folder))
-    for line in told:
+    faults = list(keep_inputs(results, folder))
+    for line in faults:
         output.print(line, style="red", markup=False, soft_wrap=True)
     if json_file:
         write_json(json_file, results, seed, seconds)
-    return 1 if told else 0
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

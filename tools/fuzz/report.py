@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from tools.fuzz.crew import Result
+from tools.fuzz.supervisor import Result
 
 COLUMNS = ("target", "reads", "cases", "a second", "ways", "slowest", "memory", "faults")
 

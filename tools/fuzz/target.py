@@ -21,7 +21,7 @@ class Target:
     Attributes:
         name: by which it is chosen.
         what: that is read, for people.
-        parse: takes an input; what it returns tells the ways an input can go apart, and is hashable.
+        parse: takes an input; its result distinguishes the ways that an input can take, and is hashable.
         inputs: real ones and literal ones, by name.
         family: how inputs are taken apart before they are changed.
         words: that mean something to the parser.

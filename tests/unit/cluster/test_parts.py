@@ -24,8 +24,8 @@ from tools.cluster.evidence import variables
 from tools.cluster.moments import await_found, descendants, memory_mib, owner_of
 from tools.cluster.postgres import STARTING, PostgresServer
 from tools.cluster.redis import RedisServer
+from tools.cluster.scenario import prepare
 from tools.cluster.spark import SparkFolders, SparkStandalone
-from tools.cluster.story import prepare
 
 
 def test_every_topic_of_the_demos_publications_gets_three_copies(tmp_path: Path) -> None:
@@ -49,14 +49,14 @@ def test_who_is_not_root_stays_who_they_are() -> None:
     assert Account().command(["postgres"]) == ["postgres"]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root has to become somebody else")
-def test_root_becomes_somebody_who_is_not() -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has to become another user")
+def test_root_becomes_a_user_without_its_rights() -> None:
     user = unprivileged().user
     assert user is not None
     assert user > 0
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root has to become somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has to become another user")
 def test_the_other_user_gets_a_folder_that_it_can_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o700)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

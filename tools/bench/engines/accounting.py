@@ -31,7 +31,7 @@ class ProcessTimes:
 
 
 def all_times() -> dict[int, ProcessTimes]:
-    """Of every process that can be seen; those that nobody has waited for yet are among them."""
+    """Returns the times of every visible process, also of ended ones that their parents have not waited for yet."""
     found = {}
     for stat in PROC.glob("[0-9]*/stat"):
         try:
@@ -58,7 +58,7 @@ class ProcessorTime:
     """What the parts of a system have cost since it was made.
 
     Args:
-        parts: process ids of each part's servers. Each is looked for under its guardian, which takes over what the
+        parts: process ids of each part's servers. Each is looked for under its process guard, which takes over what the
             server started and left: so that nothing is lost when an executor ends.
     """
 

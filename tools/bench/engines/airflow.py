@@ -28,7 +28,7 @@ def airflow(setting: Setting) -> list[Measure]:
     folder = setting.folder / "publications"
     names = write_publications(folder, setting.sizes.engine_publications)
     # The home is on the object store; this one stays unused.
-    platform = CountedPlatform(StackOptions(folder, Path("unused")), setting.tell)
+    platform = CountedPlatform(StackOptions(folder, Path("unused")), setting.progress)
     with platform:
         platform.broker.load(cars(setting.sizes.engine_cars))
         platform.client.await_dags([f"publish_{name}" for name in names])
@@ -45,11 +45,11 @@ class _Airflow:
         self._rounds = rounds
         self._platform = rounds.platform
         self._found: dict[int, list[Round]] = {}
-        self._told = f"{setting.sizes.engine_cars} entities"
+        self._load = f"{setting.sizes.engine_cars} entities"
 
     def measures(self) -> list[Measure]:
         """Memory and connections in a round of their own, then speed, then what was counted in all rounds."""
-        self._setting.tell("warm-up: topics, ledgers and first states are made")
+        self._setting.progress("warm-up: topics, ledgers and first states are made")
         self._rounds.taken("full")
         resting = [self._rounds.rest() for _ in range(self._setting.sizes.engine_pairs)]
         seen = attended(self._rounds)
@@ -60,10 +60,10 @@ class _Airflow:
         rounds = sum(map(len, self._found.values())) + len(pairs)
         return [
             speed,
-            *processor(self._told, pairs, resting),
+            *processor(self._load, pairs, resting),
             *seen,
             *self._stored(grown, rounds),
-            *asked(self._told, pairs, resting),
+            *asked(self._load, pairs, resting),
         ]
 
     def _speed(self) -> Measure:
@@ -73,9 +73,9 @@ class _Airflow:
             return self._found[workers][-1].runs_a_minute
 
         number = self._setting.sizes.engine_publications
-        what = f"Airflow: full runs of {number} publications of {self._told} at once, 2 Celery workers of two slots"
+        what = f"Airflow: full runs of {number} publications of {self._load} at once, 2 Celery workers of two slots"
         figures = alternate(
-            lambda: rate(WORKERS), lambda: rate(1), self._setting.sizes.engine_pairs, self._setting.tell
+            lambda: rate(WORKERS), lambda: rate(1), self._setting.sizes.engine_pairs, self._setting.progress
         )
         return Measure(BENCH, what, "runs/min", *figures, "1 worker")
 
@@ -88,27 +88,27 @@ class _Airflow:
         """Rows and bytes that a run leaves, over all rounds."""
         runs, rows = rounds * self._setting.sizes.engine_publications, []
         for database in DATABASES:
-            stock, told = grown[database], f"database {database}"
+            stock, where = grown[database], f"database {database}"
             largest = sorted(stock.rows.items(), key=lambda item: -item[1])
-            self._setting.tell(f"{told}: " + ", ".join(f"{name} {number / runs:.1f}" for name, number in largest))
+            self._setting.progress(f"{where}: " + ", ".join(f"{name} {number / runs:.1f}" for name, number in largest))
             rows.append(
                 Measure(
-                    BENCH, f"PostgreSQL: rows that a run leaves in {told}", "rows", (sum(stock.rows.values()) / runs,)
+                    BENCH, f"PostgreSQL: rows that a run leaves in {where}", "rows", (sum(stock.rows.values()) / runs,)
                 )
             )
             size = sum(stock.bytes.values()) / runs / KIBIBYTE
             rows.append(
-                Measure(BENCH, f"PostgreSQL: disk that a run takes in {told}, indexes included", "KiB", (size,))
+                Measure(BENCH, f"PostgreSQL: disk that a run takes in {where}, indexes included", "KiB", (size,))
             )
         return rows
 
 
-def processor(told: str, pairs: Sequence[Pair], resting: Sequence[Round]) -> list[Measure]:
+def processor(load: str, pairs: Sequence[Pair], resting: Sequence[Round]) -> list[Measure]:
     """By part, what a full run adds, against a run with nothing to send; then what the part takes at rest."""
     rest, rows = middle(resting), []
     for part in rest.processor:
         full, none = _both(pairs, methodcaller("processor_of", part, rest))
-        what = f"Airflow: processor time of {part}, a full run of {told}"
+        what = f"Airflow: processor time of {part}, a full run of {load}"
         shares = tuple(each.processor[part] / each.seconds * 100 for each in resting)
         rows += [
             _against(what, "s", full, none),
@@ -117,7 +117,7 @@ def processor(told: str, pairs: Sequence[Pair], resting: Sequence[Round]) -> lis
     return rows
 
 
-def asked(told: str, pairs: Sequence[Pair], resting: Sequence[Round]) -> list[Measure]:
+def asked(load: str, pairs: Sequence[Pair], resting: Sequence[Round]) -> list[Measure]:
     """What a full run asks of PostgreSQL and the object store, against a run with nothing to send."""
     rest = middle(resting)
     figures: tuple[tuple[str, str, Callable[[Round], float]], ...] = (
@@ -128,7 +128,7 @@ def asked(told: str, pairs: Sequence[Pair], resting: Sequence[Round]) -> list[Me
         ("S3: bytes read", "KiB", lambda found: found.traffic.sent / found.runs / KIBIBYTE),
     )
     second = tuple(each.statements / each.seconds for each in resting)
-    rows = [_against(f"{what} of a full run of {told}", unit, *_both(pairs, figure)) for what, unit, figure in figures]
+    rows = [_against(f"{what} of a full run of {load}", unit, *_both(pairs, figure)) for what, unit, figure in figures]
     return [*rows, Measure(BENCH, "PostgreSQL: statements at rest, a second", "statements/s", second)]
 
 

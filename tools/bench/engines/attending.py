@@ -20,7 +20,7 @@ _CELERY = "a Celery worker"
 def attended(rounds: Rounds) -> list[Measure]:
     """The rows about what a worker holds."""
     workers = [worker.pid for worker in rounds.platform.workers.running.values()]
-    rounds.setting.tell("memory and connections")
+    rounds.setting.progress("memory and connections")
     resting = tuple(map(memory_mib, workers))
     watch = ConnectionWatch(rounds.platform, rounds.databases)
     with MemoryWatch(workers, kind_of) as memory, watch:
@@ -50,7 +50,7 @@ def kind_of(command: str) -> str | None:
 
 
 def by_part(most: dict[tuple[str, str], int]) -> dict[tuple[str, str], int]:
-    """Connections by what they lead to and who has them, where one Celery worker stands for all: the one with most."""
+    """Returns connections by server and owner; of the Celery workers only the one with most connections is counted."""
     found: dict[tuple[str, str], int] = {}
     for (server, owner), number in most.items():
         part = _CELERY if owner.startswith("worker-") else owner
@@ -60,12 +60,12 @@ def by_part(most: dict[tuple[str, str], int]) -> dict[tuple[str, str], int]:
 
 def _connections(watch: ConnectionWatch) -> list[Measure]:
     rows = [
-        Measure(BENCH, f"{_told(server)}: connections at most of {owner}", "connections", (number,))
+        Measure(BENCH, f"{_server_name(server)}: connections at most of {owner}", "connections", (number,))
         for (server, owner), number in sorted(by_part(watch.most).items())
     ]
     everything = Measure(BENCH, "PostgreSQL: connections at once, all", "connections", (watch.together,))
     return [*rows, everything]
 
 
-def _told(server: str) -> str:
+def _server_name(server: str) -> str:
     return "Redis" if server == "redis" else f"PostgreSQL, database {server}"

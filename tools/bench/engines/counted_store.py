@@ -53,8 +53,8 @@ class CountedStore(ObjectStore):
     """The same server; `since` gives what it was asked from a moment on.
 
     Args:
-        log: of the server; what is noted of requests lies beside it.
-        progress: is told when the server is installed.
+        log: of the server; the notes about requests are in a file beside it.
+        progress: gets a line when the server is installed.
     """
 
     def __init__(self, log: Path, progress: Callable[[str], None]) -> None:

@@ -28,14 +28,14 @@ def kafka(setting: Setting) -> list[Measure]:
     one, two = Load(setting.sizes.engine_records), Load(setting.sizes.engine_records, shards=2)
     home = setting.folder / "home"
     for load in (one, two):
-        setting.tell(f"writing an outbox of {load.described()} in {load.shards} shards")
+        setting.progress(f"writing an outbox of {load.described()} in {load.shards} shards")
         write_outbox(home, load)
     with bench_kafka(setting) as single, bench_kafka(setting, brokers=3) as triple:
         alone, copied = (
             _Brokers(setting, Sender(home, each, copies), each) for each, copies in ((single, 1), (triple, 3))
         )
         for brokers in (alone, copied):
-            setting.tell(f"warm-up: {brokers.rate(one):,.0f} records/s")
+            setting.progress(f"warm-up: {brokers.rate(one):,.0f} records/s")
             brokers.sent.clear()
         rows = [*_scaling(setting, alone, copied, one, two), *copied.costs_against(alone, one)]
         return [*rows, *alone.of_partitions()]
@@ -50,9 +50,11 @@ def _scaling(setting: Setting, alone: _Brokers, copied: _Brokers, one: Load, two
         (f"{senders}, one broker", partial(alone.rate, two), partial(alone.rate, one), "one sender"),
         (f"{senders}, three brokers, three copies", partial(copied.rate, two), partial(copied.rate, one), "one sender"),
     ):
-        setting.tell(f"{what}, against {against}")
+        setting.progress(f"{what}, against {against}")
         rows.append(
-            Measure(BENCH, what, "records/s", *alternate(ours, peer, setting.sizes.engine_pairs, setting.tell), against)
+            Measure(
+                BENCH, what, "records/s", *alternate(ours, peer, setting.sizes.engine_pairs, setting.progress), against
+            )
         )
     return rows
 
@@ -99,15 +101,15 @@ class _Brokers:
         rows = []
         for what, unit, figure in figures:
             ours, peer = (tuple(map(figure, each.sent[load])) for each in (self, alone))
-            told = f"Kafka: {what}, three brokers, three copies"
+            title = f"Kafka: {what}, three brokers, three copies"
             size = min(len(ours), len(peer))
-            rows.append(Measure(BENCH, told, unit, ours[:size], peer[:size], "one broker, one copy"))
+            rows.append(Measure(BENCH, title, unit, ours[:size], peer[:size], "one broker, one copy"))
         return rows
 
     def of_partitions(self) -> list[Measure]:
         """What a broker opens for each partition that holds a record."""
         number = self._setting.sizes.engine_topics
-        self._setting.tell(f"making {number:,} topics of one partition")
+        self._setting.progress(f"making {number:,} topics of one partition")
         before = self._opened()
         names = [f"engines.partition{each:05d}" for each in range(number)]
         settings = ClientSettings.from_extra(self._kafka.client_settings())

@@ -59,15 +59,15 @@ class Rounds:
 
     def rest(self) -> Round:
         """A look at the platform while nothing runs."""
-        self.setting.tell(f"at rest for {self.setting.sizes.rest_seconds} s")
+        self.setting.progress(f"at rest for {self.setting.sizes.rest_seconds} s")
         return self._counted(0, lambda: time.sleep(self.setting.sizes.rest_seconds))
 
     def taken(self, mode: str) -> Round:
         """All publications at once, in this mode; raises RuntimeError when a run fails."""
         found = self._counted(len(self.publications), lambda: self._run(mode))
         spent = ", ".join(f"{part} {shown(seconds)}" for part, seconds in found.processor.items())
-        self.setting.tell(f"{mode}: {found.runs} runs in {found.seconds:.0f} s; processor seconds: {spent}")
-        self.setting.tell(f"{found.statements:,} statements, {found.traffic.requests:,} requests to the store")
+        self.setting.progress(f"{mode}: {found.runs} runs in {found.seconds:.0f} s; processor seconds: {spent}")
+        self.setting.progress(f"{found.statements:,} statements, {found.traffic.requests:,} requests to the store")
         return found
 
     def _counted(self, runs: int, work: Callable[[], None]) -> Round:

@@ -28,7 +28,7 @@ def standalone(folder: Path, variables: Mapping[str, str]) -> SparkStandalone:
 def spark(setting: Setting) -> list[Measure]:
     """Stages of few and of many entities, with one executor and with two."""
     few, many = setting.sizes.engine_entities
-    setting.tell("starting Spark's master and two workers")
+    setting.progress("starting Spark's master and two workers")
     with standalone(setting.folder, {}) as running:
         submits = Submits(running, setting.folder, {})
         fewer = _Stages(setting, submits, few)
@@ -51,14 +51,14 @@ class _Stages:
     def taken(self, *, warm_up: bool) -> None:
         """Takes all pairs: two executors, one executor."""
         setting = self._setting
-        setting.tell(f"{self._entities:,} entities: filling a broker")
+        setting.progress(f"{self._entities:,} entities: filling a broker")
         with source_broker(self._entities) as url:
             rehearsal = Rehearsal(self._submits, url, self._entities)
             if warm_up:
-                setting.tell(f"warm-up: {self._rate(rehearsal, EXECUTORS_AT_MOST):,.0f} entities/s")
+                setting.progress(f"warm-up: {self._rate(rehearsal, EXECUTORS_AT_MOST):,.0f} entities/s")
             self._staged = {1: [], EXECUTORS_AT_MOST: []}
             two, one = (partial(self._rate, rehearsal, number) for number in (EXECUTORS_AT_MOST, 1))
-            alternate(two, one, setting.sizes.engine_pairs, setting.tell)
+            alternate(two, one, setting.sizes.engine_pairs, setting.progress)
 
     def scaling(self) -> Measure:
         """Entities a second of two executors against one."""
@@ -70,8 +70,8 @@ class _Stages:
     def processor(self, fewer: _Stages) -> list[Measure]:
         """Processor seconds of a stage with two executors, by who spent them, against those of fewer entities."""
         rows = []
-        for part, told in ((EXECUTORS, "all executors"), (DRIVER, "the driver"), (SOURCE, "the test broker, read")):
-            what = f"Spark: processor time of {told}, {self._entities:,} entities, 2 executors"
+        for part, name in ((EXECUTORS, "all executors"), (DRIVER, "the driver"), (SOURCE, "the test broker, read")):
+            what = f"Spark: processor time of {name}, {self._entities:,} entities, 2 executors"
             rows.append(self._against(fewer, what, "s", partial(_spent_by, part)))
         what = f"Spark: processor time of all executors, {self._entities:,} entities, 2 executors"
         ours, one = (self._of(lambda staged: staged.processor[EXECUTORS], number) for number in (EXECUTORS_AT_MOST, 1))
@@ -99,7 +99,7 @@ class _Stages:
         self._staged.setdefault(executors, []).append(staged)
         steps = ", ".join(f"{name} {seconds:.1f}" for name, seconds in staged.result.seconds.items())
         spent = ", ".join(f"{name} {shown(seconds)}" for name, seconds in staged.processor.items())
-        self._setting.tell(f"{executors} executors: {staged.seconds:.1f} s ({steps}); processor seconds: {spent}")
+        self._setting.progress(f"{executors} executors: {staged.seconds:.1f} s ({steps}); processor seconds: {spent}")
         return self._entities / staged.working_seconds
 
 

@@ -23,7 +23,7 @@ KIBIBYTE = 1024
 
 def store(setting: Setting) -> list[Measure]:
     """Runs of few and of many entities, in turn on the store and in a folder."""
-    setting.tell("starting an S3 server and Spark")
+    setting.progress("starting an S3 server and Spark")
     with _engines(setting) as (counted, submits), bench_kafka(setting) as kafka:
         few, many = (_Runs(setting, counted, number) for number in setting.sizes.store_entities)
         few.taken(submits, kafka, warm_up=True)
@@ -34,7 +34,7 @@ def store(setting: Setting) -> list[Measure]:
 @contextmanager
 def _engines(setting: Setting) -> Iterator[tuple[CountedStore, Submits]]:
     with (
-        CountedStore(setting.folder / "object-store.log", setting.tell) as counted,
+        CountedStore(setting.folder / "object-store.log", setting.progress) as counted,
         # The sender and the conclusion reach the store by the variables of this process.
         variables(counted.variables),
         standalone(setting.folder, counted.variables) as spark,
@@ -58,13 +58,13 @@ class _Runs:
         with source_broker(self._entities) as url:
             rehearsal = Rehearsal(submits, url, self._entities)
             if warm_up:
-                self._setting.tell(f"warm-up: {self._on_store(rehearsal, kafka):.1f} s on the store")
+                self._setting.progress(f"warm-up: {self._on_store(rehearsal, kafka):.1f} s on the store")
                 self._traffic.clear()
             self._seconds = alternate(
                 lambda: self._on_store(rehearsal, kafka),
                 lambda: self._run(rehearsal, str(self._setting.folder / self._name()), kafka),
                 self._setting.sizes.engine_pairs,
-                self._setting.tell,
+                self._setting.progress,
             )
 
     def time(self) -> Measure:
@@ -83,21 +83,21 @@ class _Runs:
 
     def _against(self, fewer: _Runs, what: str, unit: str, figure: Callable[[Traffic], float]) -> Measure:
         ours, others = (tuple(figure(each) for each in runs._traffic) for runs in (self, fewer))
-        told = f"S3: {what} of a run without Airflow, {self._entities:,} entities"
-        return Measure(BENCH, told, unit, ours, others, f"{fewer._entities:,} entities")
+        title = f"S3: {what} of a run without Airflow, {self._entities:,} entities"
+        return Measure(BENCH, title, unit, ours, others, f"{fewer._entities:,} entities")
 
     def _on_store(self, rehearsal: Rehearsal, kafka: EmbeddedKafka) -> float:
         mark = self._counted.mark()
         seconds = self._run(rehearsal, f"s3://{BUCKET}/{self._name()}", kafka)
         self._traffic.append(self._counted.since(mark))
-        told = ", ".join(f"{number} {method}" for method, number in sorted(self._traffic[-1].by_method.items()))
-        self._setting.tell(f"requests: {told}")
+        counts = ", ".join(f"{number} {method}" for method, number in sorted(self._traffic[-1].by_method.items()))
+        self._setting.progress(f"requests: {counts}")
         return seconds
 
     def _run(self, rehearsal: Rehearsal, home: str, kafka: EmbeddedKafka) -> float:
         steps = rehearsal.run(home, kafka)
         where = "store" if "://" in home else "folder"
-        self._setting.tell(f"{where}: " + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in steps.items()))
+        self._setting.progress(f"{where}: " + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in steps.items()))
         return sum(steps.values())
 
     def _name(self) -> str:

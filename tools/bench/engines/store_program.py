@@ -38,9 +38,9 @@ class Noting:
         for piece in self._inner(environ, noted):
             sent += len(piece)
             yield piece
-        told = [environ["REQUEST_METHOD"], environ["PATH_INFO"], environ.get("QUERY_STRING", ""), *status[-1:]]
+        request = [environ["REQUEST_METHOD"], environ["PATH_INFO"], environ.get("QUERY_STRING", ""), *status[-1:]]
         with self._lock, self._file.open("a") as file:
-            file.write(json.dumps([*told, received, sent]) + "\n")
+            file.write(json.dumps([*request, received, sent]) + "\n")
 
 
 def main(host: str, port: int, file: Path) -> None:

@@ -146,8 +146,8 @@ class Submits:
             program = "import sys, pathlib; from contexture_airflow.spark_submit import modules_zip; "
             words = [sys.executable, "-c", f"{program}print(modules_zip(pathlib.Path(sys.argv[1])))", str(self.folder)]
             own = {**os.environ, "AIRFLOW_HOME": str(self.folder / "airflow")}
-            told = subprocess.run(words, env=own, stdout=subprocess.PIPE, text=True, check=True).stdout
-            self._modules = Path(told.splitlines()[-1])
+            output = subprocess.run(words, env=own, stdout=subprocess.PIPE, text=True, check=True).stdout
+            self._modules = Path(output.splitlines()[-1])
         return self._modules
 
 

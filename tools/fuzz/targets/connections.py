@@ -1,6 +1,6 @@
-"""What stands behind connections: key stores, what keytool and listeners of Kafka answer, extras of HTTP connections.
+"""What connections lead to: key stores, responses of keytool and of Kafka's listeners, extras of HTTP connections.
 
-A program of ours stands in for keytool: starting Java takes half a second, and reading a store there is Java's affair.
+A program of ours replaces keytool, because starting Java takes half a second, and reading a store there is Java's task.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def _inputs() -> Mapping[str, bytes]:
         "taken": _post(_PATH, known, b'{"subscriptionId":"5","data":[' + ENTITY + b"]}"),
         "linked": _post("/contexture/notify/linked", linked, notified + LINKED_ENTITY + b"]}"),
         "user": _post(_PATH, {**known, "Authorization": "Basic YnJva2VyOnBhc3M6d29yZA=="}, b"{}"),
-        "nobody": _post(_PATH, {"Content-Type": "application/json"}, b"{}"),
+        "no user": _post(_PATH, {"Content-Type": "application/json"}, b"{}"),
         "elsewhere": _post("/contexture/notify/other", known, b"{}"),
         "large": _post(_PATH, {**known, "Content-Length": "99999999999999999999"}, b"{"),
     }

@@ -127,7 +127,7 @@ def _feed(body: bytes) -> object:
 def _packed(data: bytes) -> object:
     others, headers, body = taken_apart(data)
     pieces = (body[at : at + 700] for at in range(0, len(body), 700))
-    # Whoever reads counts, and stops at a limit.
+    # The reader counts, and stops at a limit.
     total = 0
     for piece in unpacked(pieces, headers.get("Content-Encoding", "gzip"), "the registry"):
         total += len(piece)

@@ -113,5 +113,5 @@ _WORDS = (
 TARGETS = (
     Target("fmr-answers", "answers of a Fusion Metadata Registry", _fusion, _fusion_inputs, "request", _WORDS),
     Target("sdmx-answers", "answers of any other registry", _generic, _generic_inputs, "request", _WORDS),
-    Target("unknown-registry", "answers that tell which registry it is", _unknown, _any_inputs, "request", _WORDS),
+    Target("unknown-registry", "responses that show which registry it is", _unknown, _any_inputs, "request", _WORDS),
 )

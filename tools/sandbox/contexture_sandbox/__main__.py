@@ -49,10 +49,10 @@ def kafka(
 def demo(
     home: Annotated[Path, typer.Option(help="Keeps outboxes and reports here; emptied first.")] = Path("var/demo"),
 ) -> None:
-    """Tells the whole story from nothing to verified records in Kafka, then ends everything."""
-    from contexture_sandbox.demo.command import demo as tell
+    """Runs the whole scenario from nothing to verified records in Kafka, then ends everything."""
+    from contexture_sandbox.demo.command import demo as run
 
-    raise typer.Exit(tell(home))
+    raise typer.Exit(run(home))
 
 
 @app.command()

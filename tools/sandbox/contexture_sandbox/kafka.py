@@ -55,7 +55,7 @@ class EmbeddedKafka:
             heap: the largest heap of each broker.
             jvm_options: further JVM options of each broker.
             start_timeout_seconds: how long a start may take.
-            progress: is told what a first start fetches.
+            progress: gets a line for each jar that a first start fetches.
 
         Raises:
             ConfigurationError: not 1 or 3 brokers, or another number of ports.
@@ -125,7 +125,7 @@ class EmbeddedKafka:
         readiness.await_brokers(self._nodes, self._timeout_seconds)
         if new and self._security.sasl:
             readiness.add_users(self.internal_servers, self._security.users, self._security.mechanisms)
-        # What is waited for is the login; tests may give the brokers certificates that nobody trusts.
+        # Only the login is awaited, because tests may give the brokers certificates that no client trusts.
         unchecked = {"enable.ssl.certificate.verification": "false"} if self._security.tls else {}
         cluster = storage.cluster_id(self._nodes[0].data)
         login = {**self.client_settings(), **unchecked}
@@ -154,7 +154,7 @@ class EmbeddedKafka:
         if not self._temporary:
             self.stop()
             return
-        # Nobody reads these records again, so nothing has to be closed in good order.
+        # No client reads these records again, so a clean shutdown is not needed.
         for number in range(len(self._nodes)):
             self.kill(number)
         shutil.rmtree(self.folder, ignore_errors=True)

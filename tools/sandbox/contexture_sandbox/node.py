@@ -172,7 +172,7 @@ def _sizes(copies: int) -> dict[str, str]:
         "socket.request.max.bytes": "250000000",
         "log.cleaner.dedupe.buffer.size": "16777216",
         # Kafka's own is 10 MB for each of a segment's two indexes. The first entry of one makes the kernel read ahead,
-        # holes and all: where it is told to read 8 MB, that takes 7.6 ms each, 15 s for a thousand topics.
+        # holes and all: where read-ahead is set to 8 MB, that takes 7.6 ms each, 15 s for a thousand topics.
         "log.index.size.max.bytes": "131072",
         "num.network.threads": "2",
         "num.io.threads": "4",

@@ -16,12 +16,12 @@ _RANGE_FILE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def free_port() -> int:
-    """One port that nobody listens on at 127.0.0.1 now."""
+    """Returns one port of 127.0.0.1 that is free now."""
     return free_ports(1)[0]
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """`count` different ports that nobody listens on at 127.0.0.1 now.
+    """Returns `count` different ports of 127.0.0.1 that are free now.
 
     They lie below the range from which the system numbers outgoing connections. A server that is stopped and started
     again on the same port would otherwise find it taken: by some connection, or by one of its own clients, whose
@@ -35,7 +35,7 @@ def free_ports(count: int) -> tuple[int, ...]:
 
 
 def listening(port: int) -> bool:
-    """Whether somebody accepts connections on this port of 127.0.0.1."""
+    """Returns whether a program accepts connections on this port of 127.0.0.1."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)
         return probe.connect_ex((LOOPBACK, port)) == 0

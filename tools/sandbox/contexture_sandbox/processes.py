@@ -15,7 +15,7 @@ from types import TracebackType
 
 from contexture.errors import ConfigurationError, RetriableError
 
-_GUARDIAN = Path(__file__).with_name("guardian.py")
+_PROCESS_GUARD = Path(__file__).with_name("process_guard.py")
 _TAIL_BYTES = 64 * 1024
 
 
@@ -58,13 +58,13 @@ class ChildProcess:
             raise ConfigurationError(
                 f"the program {self.command[0]} was not found", next_step="install it or correct the path to it"
             )
-        self._guardian = self._start()
+        self._guard = self._start()
         self.pid = self._read_pid()
 
     @property
     def exit_code(self) -> int | None:
         """The exit code, 128 + n when signal n ended it, None while it runs."""
-        return self._guardian.poll()
+        return self._guard.poll()
 
     @property
     def running(self) -> bool:
@@ -78,7 +78,7 @@ class ChildProcess:
             RetriableError: it still runs after `timeout_seconds`.
         """
         try:
-            return self._guardian.wait(timeout_seconds)
+            return self._guard.wait(timeout_seconds)
         except subprocess.TimeoutExpired as error:
             raise RetriableError(
                 f"{Path(self.command[0]).name} (process {self.pid}) still runs after {timeout_seconds} s",
@@ -89,14 +89,14 @@ class ChildProcess:
         """Asks the command to end (SIGTERM, or SIGINT), kills it after the grace time; gives the exit code."""
         self.signal(signal.SIGINT if interrupt else signal.SIGTERM)
         try:
-            return self._guardian.wait(self.options.grace_seconds)
+            return self._guard.wait(self.options.grace_seconds)
         except subprocess.TimeoutExpired:
             return self.kill()
 
     def kill(self) -> int:
         """Kills the command (SIGKILL) and what it started; gives the exit code."""
         self.signal(signal.SIGKILL)
-        return self._guardian.wait()
+        return self._guard.wait()
 
     def signal(self, number: signal.Signals) -> None:
         """Sends a signal to the command alone; nothing happens when it has ended."""
@@ -124,11 +124,11 @@ class ChildProcess:
 
     def _start(self) -> subprocess.Popen[str]:
         options = self.options
-        guardian = [sys.executable, "-I", "-S", str(_GUARDIAN), str(os.getpid()), str(options.grace_seconds)]
+        guard = [sys.executable, "-I", "-S", str(_PROCESS_GUARD), str(os.getpid()), str(options.grace_seconds)]
         options.log.parent.mkdir(parents=True, exist_ok=True)
         with options.log.open("ab") as log:
             return subprocess.Popen(
-                [*guardian, *map(str, options.remove), "--", *self.command],
+                [*guard, *map(str, options.remove), "--", *self.command],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -139,9 +139,9 @@ class ChildProcess:
             )
 
     def _read_pid(self) -> int:
-        if self._guardian.stdout is None:  # pragma: no cover - it is a pipe
+        if self._guard.stdout is None:  # pragma: no cover - it is a pipe
             raise RuntimeError
-        with self._guardian.stdout as answer:
+        with self._guard.stdout as answer:
             line = answer.readline().strip()
         if not line:
             raise ConfigurationError(

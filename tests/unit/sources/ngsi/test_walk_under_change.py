@@ -13,7 +13,7 @@ from builders.comparing import Held, Told, snapshot, state
 from contexture.records.changes import ChangeKind, compare
 from contexture.sources.ngsi import BrokerConnection, EntityPage, EntityQuery, NgsiV2Client
 from contexture.sources.ngsi.paging import slice_boundaries, slice_count, sliced
-from contexture_sandbox.context_broker import Churn, SeedEntity, api
+from contexture_sandbox.context_broker import ConcurrentWriter, SeedEntity, api
 from contexture_sandbox.context_broker.broker import Broker, Call
 from contexture_sandbox.context_broker.loading import load
 
@@ -31,8 +31,12 @@ class City:
         self.broker = Broker()
         load(self.broker.store, _seeds())
         # About 150 updates, 35 deletes and 35 inserts in the 30 pages of a walk.
-        often = Churn(self.broker.store, "s", updates=5, deletes=1, inserts=1, seed=seed, service_path="/city")
-        seldom = Churn(self.broker.store, "s", updates=0, deletes=1, inserts=1, seed=seed + 1000, service_path="/city")
+        often = ConcurrentWriter(
+            self.broker.store, "s", updates=5, deletes=1, inserts=1, seed=seed, service_path="/city"
+        )
+        seldom = ConcurrentWriter(
+            self.broker.store, "s", updates=0, deletes=1, inserts=1, seed=seed + 1000, service_path="/city"
+        )
         self._churns = (often, seldom)
         self._random = Random(seed)
 

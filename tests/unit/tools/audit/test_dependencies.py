@@ -1,4 +1,4 @@
-"""Vulnerabilities of pins are told until they are accepted for a time; a registry that is silent is no all-clear."""
+"""Vulnerabilities of pins are reported until they are accepted for a time; a silent registry is no all-clear."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ class Registry:
 
     def __call__(self, pins: Sequence[Pin]) -> str:
         self.questions.append(list(pins))
-        return json.dumps({"dependencies": [self._told(pin) for pin in pins], "fixes": []})
+        return json.dumps({"dependencies": [self._entry(pin) for pin in pins], "fixes": []})
 
-    def _told(self, pin: Pin) -> dict[str, object]:
+    def _entry(self, pin: Pin) -> dict[str, object]:
         if pin.name in self._unknown:
             return {"name": pin.name, "skip_reason": "not found"}
         return {"name": pin.name, "version": pin.version, "vulns": [VULNERABLE[pin]] if pin in VULNERABLE else []}
@@ -88,32 +88,32 @@ def test_all_versions_of_a_package_are_asked_about_but_not_in_one_question() -> 
     assert rounds(pins) == [[JINJA, Pin("numpy", "2.4.6"), CANARY], [Pin("numpy", "2.5.5")]]
 
 
-def test_a_vulnerability_fails_the_check_and_says_what_mends_it(tmp_path: Path) -> None:
+def test_a_vulnerability_fails_the_check_and_says_what_fixes_it(tmp_path: Path) -> None:
     registry = Registry()
 
-    code, told = audited(tmp_path, registry)
+    code, output = audited(tmp_path, registry)
 
     assert code == 1
-    assert "vulnerable: jinja2 3.1.5: PYSEC-2025-1 = CVE-2025-27516 (fixed in 3.1.6)" in told
-    assert "dependencies: 4 pins, 1 vulnerable, 0 accepted" in told
+    assert "vulnerable: jinja2 3.1.5: PYSEC-2025-1 = CVE-2025-27516 (fixed in 3.1.6)" in output
+    assert "dependencies: 4 pins, 1 vulnerable, 0 accepted" in output
     assert registry.questions == [[CANARY], [JINJA, Pin("numpy", "2.4.6"), CANARY], [Pin("numpy", "2.5.5")]]
 
 
 def test_an_accepted_one_passes_with_its_reason_to_the_last_day(tmp_path: Path) -> None:
-    code, told = audited(tmp_path, Registry(), ACCEPTED.format(until="2026-11-22"))
+    code, output = audited(tmp_path, Registry(), ACCEPTED.format(until="2026-11-22"))
 
     assert code == 0
-    assert "accepted until 2026-11-22, for templates are our own" in told
+    assert "accepted until 2026-11-22 because templates are our own" in output
 
 
 def test_an_acceptance_runs_out(tmp_path: Path) -> None:
-    code, told = audited(tmp_path, Registry(), ACCEPTED.format(until="2026-11-21"))
+    code, output = audited(tmp_path, Registry(), ACCEPTED.format(until="2026-11-21"))
 
     assert code == 1
-    assert "was accepted until 2026-11-21; judge it again" in told
+    assert "was accepted until 2026-11-21; assess it again" in output
 
 
-def test_an_acceptance_that_nothing_needs_is_told() -> None:
+def test_an_acceptance_that_nothing_needs_is_reported() -> None:
     verdict = judged([], acceptances_in(ACCEPTED.format(until="2027-01-01")), TODAY)
 
     assert (verdict.faults, verdict.idle) == ((), ("jinja2: CVE-2025-27516 is accepted, and no pin has it",))
@@ -128,7 +128,7 @@ def test_an_acceptance_is_of_one_package() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "told"),
+    ("written", "message"),
     [
         (ACCEPTED.format(until="2027-01-01").replace("templates are our own", " "), "package, id, reason and until"),
         (ACCEPTED.format(until="2027-01-01").replace("reason", "because"), "package, id, reason and until"),
@@ -136,22 +136,22 @@ def test_an_acceptance_is_of_one_package() -> None:
         (ACCEPTED.format(until="2027-01-01T00:00:00Z"), "is a date"),
     ],
 )
-def test_an_acceptance_has_a_reason_and_an_end(written: str, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_an_acceptance_has_a_reason_and_an_end(written: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         acceptances_in(written)
 
 
-def test_a_registry_that_knows_no_versions_is_asked_once_and_the_skip_is_told(tmp_path: Path) -> None:
+def test_a_registry_that_knows_no_versions_is_asked_once_and_the_skip_is_reported(tmp_path: Path) -> None:
     registry = Registry(unknown=["pip-audit", "jinja2", "numpy"])
 
-    code, told = audited(tmp_path, registry)
+    code, output = audited(tmp_path, registry)
 
     assert code == 0
-    assert told.startswith(
+    assert output.startswith(
         "SKIPPED: the dependency audit of 4 pins: the package registry has no answers about versions (pip-audit "
         "2.10.1: not found). Next: run make audit STRICT=1"
     )
-    assert "vulnerable" not in told.replace("0 vulnerable", "")
+    assert "vulnerable" not in output.replace("0 vulnerable", "")
     assert registry.questions == [[CANARY]]
 
 
@@ -159,11 +159,11 @@ def test_a_skip_is_a_fault_where_that_is_asked_for(tmp_path: Path) -> None:
     assert audited(tmp_path, Registry(unknown=["pip-audit"]), strict=True)[0] == 1
 
 
-def test_pins_that_nobody_knows_are_named(tmp_path: Path) -> None:
-    code, told = audited(tmp_path, Registry(unknown=["numpy"]), ACCEPTED.format(until="2027-01-01"))
+def test_pins_that_the_registry_does_not_know_are_named(tmp_path: Path) -> None:
+    code, output = audited(tmp_path, Registry(unknown=["numpy"]), ACCEPTED.format(until="2027-01-01"))
 
     assert code == 0
-    assert "SKIPPED: the dependency audit of 2 of 4 pins: numpy 2.4.6: not found; numpy 2.5.5: not found" in told
+    assert "SKIPPED: the dependency audit of 2 of 4 pins: numpy 2.4.6: not found; numpy 2.5.5: not found" in output
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_what_pip_audit_writes_is_read() -> None:
     assert answers.unanswered == ("numpy 1.0: not found",)
 
 
-def test_a_registry_that_is_away_is_told_with_the_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_unreachable_registry_is_reported_with_the_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PIP_CACHE_DIR", str(tmp_path))
     for name in ("HTTPS_PROXY", "https_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")

@@ -1,4 +1,4 @@
-"""What looks like a secret in a file of git is told by its place and kind, never by its value."""
+"""What looks like a secret in a file of git is reported by its place and kind, never by its value."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def scanned(repository: Path) -> Callable[..., tuple[int, str]]:
 
 def test_a_repository_without_secrets_passes(repository, scanned):
     (repository / "code.py").write_text("print('hello')\n")
-    assert scanned() == (0, "secrets: 3 files, 0 to judge, 0 accepted\n")
+    assert scanned() == (0, "secrets: 3 files, 0 to check, 0 accepted\n")
 
 
 @pytest.mark.parametrize(
@@ -56,14 +56,14 @@ def test_a_repository_without_secrets_passes(repository, scanned):
         ("https://user:" + "hunter2hunter@example.org/", "Basic Auth Credentials"),
     ],
 )
-def test_a_secret_is_told_without_its_value(repository, scanned, line, kind):
+def test_a_secret_is_reported_without_its_value(repository, scanned, line, kind):
     (repository / "code.py").write_text(f"\n{line}\n")
-    code, told = scanned()
+    code, printed = scanned()
     assert code == 1
-    assert f"looks like a secret: code.py:2: {kind}" in told
-    assert KEY not in told
-    assert "horse" not in told
-    assert "hunter2" not in told
+    assert f"looks like a secret: code.py:2: {kind}" in printed
+    assert KEY not in printed
+    assert "horse" not in printed
+    assert "hunter2" not in printed
 
 
 def test_a_comment_accepts_nothing(repository, scanned):
@@ -75,18 +75,18 @@ def test_what_is_accepted_is_so_wherever_it_moves_within_its_file(repository, sc
     (repository / "code.py").write_text(f"key = '{KEY}'\n")
     assert scanned(accept=True)[0] == 0
     (repository / "code.py").write_text(f"\n\nkey = '{KEY}'\n")
-    assert scanned() == (0, "secrets: 3 files, 0 to judge, 1 accepted\n")
+    assert scanned() == (0, "secrets: 3 files, 0 to check, 1 accepted\n")
     (repository / "other.py").write_text(f"key = '{KEY}'\n")
     assert scanned()[0] == 1
     assert KEY not in (repository / ACCEPTED).read_text()
 
 
-def test_what_is_accepted_and_gone_is_told(repository, scanned):
+def test_what_is_accepted_and_gone_is_reported(repository, scanned):
     (repository / "code.py").write_text(f"key = '{KEY}'\n")
     scanned(accept=True)
     (repository / "code.py").write_text("\n")
-    code, told = scanned()
-    assert (code, "1 accepted values are gone" in told) == (0, True)
+    code, printed = scanned()
+    assert (code, "1 accepted values are gone" in printed) == (0, True)
 
 
 def test_ignored_files_are_not_looked_at_and_new_ones_are(repository):
@@ -95,7 +95,7 @@ def test_ignored_files_are_not_looked_at_and_new_ones_are(repository):
     assert tracked_files(repository) == [".gitignore", "new", ACCEPTED]
 
 
-def test_without_a_repository_the_skip_is_told(tmp_path):
+def test_without_a_repository_the_skip_is_reported(tmp_path):
     output = io.StringIO()
     report = Report(Console(file=output, soft_wrap=True), strict=True)
     secrets(report, tmp_path)

@@ -41,7 +41,7 @@ def test_a_tree_is_a_process_and_all_below_it() -> None:
 
 
 def test_time_counts_from_the_moment_the_books_are_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    # A server 11 under its guardian 10; what it started, 12, ends up under the guardian.
+    # A server 11 under its process guard 10; what it started, 12, ends up under the guard.
     moments = iter(
         [
             {10: ProcessTimes(1, 0.5), 11: ProcessTimes(10, 2.0), 12: ProcessTimes(11, 1.0)},

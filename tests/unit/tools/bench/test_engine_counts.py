@@ -19,7 +19,7 @@ from tools.bench.engines.submitting import DRIVER, EXECUTORS, kind_of
 from tools.bench.outbox_files import TOPIC
 
 
-def test_a_listing_is_told_from_a_read_and_counts_among_what_costs_most() -> None:
+def test_a_listing_is_distinguished_from_a_read_and_counted_as_writing() -> None:
     lines = [
         '["PUT", "/contexture/home/a", "", "200", 100, 0]',
         '["GET", "/contexture/home/a", "", "200", 0, 100]',
@@ -38,11 +38,11 @@ def test_the_server_notes_what_it_got_and_gave(tmp_path: Path) -> None:
         start("206 Partial Content", [])
         return [b"four", b"teen!"]
 
-    application, told = Noting(inner, tmp_path / "notes"), list[str]()
+    application, statuses = Noting(inner, tmp_path / "notes"), list[str]()
     environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/b/k", "QUERY_STRING": "x=1", "CONTENT_LENGTH": "17"}
-    answer = b"".join(application(environ, lambda status, headers: told.append(status)))
+    answer = b"".join(application(environ, lambda status, headers: statuses.append(status)))
 
-    assert (answer, told) == (b"fourteen!", ["206 Partial Content"])
+    assert (answer, statuses) == (b"fourteen!", ["206 Partial Content"])
     assert json.loads((tmp_path / "notes").read_text()) == ["GET", "/b/k", "x=1", "206", 17, 9]
 
 
@@ -53,7 +53,7 @@ def test_a_body_in_chunks_counts_by_what_it_holds(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "notes").read_text()) == ["PUT", "/b/k", "", "200", 33, 0]
 
 
-def test_only_tables_that_grew_are_told() -> None:
+def test_only_tables_that_grew_are_listed() -> None:
     before = Stock({"log": 10, "job": 4}, {"log": 8192, "job": 8192})
     now = Stock({"log": 25, "job": 4, "new": 2}, {"log": 16384, "job": 8192, "new": 8192})
     assert now.since(before) == Stock({"log": 15, "new": 2}, {"log": 8192, "new": 8192})
@@ -85,7 +85,7 @@ def test_records_and_ledgers_are_added_up_over_brokers_without_indexes_and_what_
     assert log_bytes(tmp_path) == {TOPIC: 240, LEDGER: 6}
 
 
-def test_a_run_is_told_by_what_it_adds_to_the_platform_at_rest() -> None:
+def test_a_run_is_shown_by_what_it_adds_to_the_platform_at_rest() -> None:
     rest = Round(0, 30.0, {"scheduler": 3.0}, 60, Traffic())
     busy = Round(4, 60.0, {"scheduler": 14.0}, 520, Traffic())
     # At rest the scheduler takes a tenth of a core, and PostgreSQL two statements a second.
@@ -111,12 +111,12 @@ def test_a_workers_processes_are_known_by_their_titles() -> None:
     assert attending.kind_of("bash") is None
 
 
-def test_one_worker_stands_for_all_of_them() -> None:
+def test_only_the_worker_with_most_connections_is_counted() -> None:
     most = {("redis", "worker-1"): 5, ("redis", "worker-2"): 7, ("redis", "Airflow's scheduler"): 2}
     assert by_part(most) == {("redis", "a Celery worker"): 7, ("redis", "Airflow's scheduler"): 2}
 
 
-def test_a_full_run_is_told_against_one_with_nothing_to_send() -> None:
+def test_a_full_run_is_compared_with_one_with_nothing_to_send() -> None:
     rest = Round(0, 10.0, {"PostgreSQL": 1.0, "Redis": 1.0}, 100, Traffic())
     full = Round(2, 20.0, {"PostgreSQL": 8.0, "Redis": 2.0}, 1200, Traffic({"PUT": 6, "GET": 2}, 4096, 2048))
     none = Round(2, 10.0, {"PostgreSQL": 2.0, "Redis": 0.5}, 400, Traffic({"PUT": 2, "GET": 2}, 2048, 2048))

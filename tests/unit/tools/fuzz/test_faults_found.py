@@ -135,7 +135,7 @@ def test_a_transaction_of_no_calendar_is_no_row_of_a_log() -> None:
         rows_in(b'[{"id":1,"date":9999999999999999999999}]', fetched)
 
 
-def test_a_transaction_of_thousands_of_digits_is_not_told() -> None:
+def test_a_transaction_of_thousands_of_digits_is_left_out() -> None:
     item = b"<item><title>Transaction " + b"9" * 5_000 + b"</title><added/></item>"
     added = item.replace(b"<added/>", b"<added>urn:sdmx:org.sdmx.infomodel.codelist.Codelist=X:A(1.0)</added>")
 
@@ -200,7 +200,7 @@ def test_a_strangers_record_is_no_row_of_the_ledger(row: bytes) -> None:
         (FOLDER.shard_attempts("a", 0), lambda storage: AttemptLog(storage, "vehicles").of_outbox("a")),
     ],
 )
-@pytest.mark.parametrize("content", [b"", b'{"secret-of-somebody":1}', DEEP])
+@pytest.mark.parametrize("content", [b"", b'{"secret-of-a-user":1}', DEEP])
 def test_a_damaged_document_is_called_so_without_its_content(
     storage: Storage, path: str, read: Callable[[Storage], object], content: bytes
 ) -> None:
@@ -210,7 +210,7 @@ def test_a_damaged_document_is_called_so_without_its_content(
         read(storage)
 
     assert path in str(raised.value)
-    assert "secret-of-somebody" not in str(raised.value)
+    assert "secret-of-a-user" not in str(raised.value)
 
 
 def shard_of(storage: Storage) -> tuple[OutboxShardReader, Path]:

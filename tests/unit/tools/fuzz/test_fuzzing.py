@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from contexture.errors import DefectError, RejectedError
-from tools.fuzz import crew, trial, worker
-from tools.fuzz.crew import Result, fuzzed
+from tools.fuzz import supervisor, trial, worker
 from tools.fuzz.feeding import Feeding, smallest
 from tools.fuzz.mutation import MAXIMUM_BYTES
 from tools.fuzz.report import keep_inputs
+from tools.fuzz.supervisor import Result, fuzz_target
 from tools.fuzz.target import Target, request, taken_apart
 from tools.fuzz.targets import TARGETS
 
@@ -32,7 +32,7 @@ def target(parse: Callable[[bytes], object], *inputs: bytes) -> Target:
 
 
 def faults(parse: Callable[[bytes], object], *inputs: bytes, cases: int | None = None) -> dict[str, bytes]:
-    return fuzzed(target(parse, *inputs), 1, 30.0, cases or len(inputs) or 1, lambda _: None).faults
+    return fuzz_target(target(parse, *inputs), 1, 30.0, cases or len(inputs) or 1, lambda _: None).faults
 
 
 def test_an_error_of_ours_is_no_fault_and_a_foreign_one_is() -> None:
@@ -56,7 +56,7 @@ def test_a_defect_of_ours_is_a_fault_where_a_stranger_wrote_the_document() -> No
 
 def test_a_case_that_hangs_is_ended_and_the_next_ones_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "HANG_SECONDS", 0.3)
-    monkeypatch.setattr(crew, "HANG_SECONDS", 0.3)
+    monkeypatch.setattr(supervisor, "HANG_SECONDS", 0.3)
 
     def parse(data: bytes) -> object:
         while data == b"hang":
@@ -74,7 +74,7 @@ def test_a_case_that_hangs_is_ended_and_the_next_ones_are_tried(monkeypatch: pyt
 @pytest.mark.slow
 def test_a_case_that_waits_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     # Longer than a worker takes to come to its first case, on a machine that has much else to do.
-    monkeypatch.setattr(crew, "STUCK_SECONDS", 5.0)
+    monkeypatch.setattr(supervisor, "STUCK_SECONDS", 5.0)
 
     def parse(data: bytes) -> object:
         if data == b"wait":
@@ -112,7 +112,7 @@ def test_a_case_that_takes_too_long_is_a_fault(monkeypatch: pytest.MonkeyPatch) 
     assert faults(parse, b"first", b"slow") == {"slow": b"slow"}
 
 
-def test_the_smallest_input_with_the_same_fault_is_told() -> None:
+def test_the_smallest_input_with_the_same_fault_is_reported() -> None:
     assert smallest(b"a long text with {bad} in it", lambda data: b"{" in data and b"}" in data) == b"{}"
 
 
@@ -151,7 +151,7 @@ def test_what_a_target_starts_from_is_parsed(name: str) -> None:
 @pytest.mark.slow
 def test_a_short_slice_of_all_targets_finds_nothing(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
-    told = subprocess.run(
+    ran = subprocess.run(
         [
             sys.executable,
             "-m",
@@ -164,12 +164,12 @@ def test_a_short_slice_of_all_targets_finds_nothing(tmp_path: Path) -> None:
             str(tmp_path),
         ],
         cwd=ROOT,
-        # With the inputs that stand in the code alone, so that it is the same everywhere.
+        # Only with the inputs of the code itself, so that it is the same everywhere.
         env={**os.environ, "PYTHONPATH": f"{ROOT}/include:{ROOT}/plugins", "CONTEXTURE_SAMPLES": str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,
     )
 
-    assert told.returncode == 0, told.stdout + told.stderr
+    assert ran.returncode == 0, ran.stdout + ran.stderr
     assert [each["cases"] for each in json.loads(figures.read_text())["targets"]] == [20] * len(TARGETS)

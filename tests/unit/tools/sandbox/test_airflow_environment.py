@@ -1,4 +1,4 @@
-"""What the sandbox's Airflow is told."""
+"""The environment of the sandbox's Airflow."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_what_a_killed_task_leaves_is_removed_with_the_rest(settings: AirflowSet
     assert (settings.folder / "tmp").is_dir()
 
 
-def test_services_that_would_serve_logs_on_all_addresses_are_told_not_to() -> None:
+def test_services_that_would_serve_logs_on_all_addresses_do_not() -> None:
     assert dict(SERVICES)["scheduler"] == ("scheduler", "--skip-serve-logs")
     assert dict(SERVICES)["triggerer"] == ("triggerer", "--skip-serve-logs")
 

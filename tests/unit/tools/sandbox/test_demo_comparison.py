@@ -1,4 +1,4 @@
-"""The demo's comparison tells what is missing, doubled, changed or out of order."""
+"""The demo's comparison finds what is missing, doubled, changed or out of order."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def test_the_same_records_are_equal_whatever_order_other_keys_come_in() -> None:
     assert sequences(SENT).different(sequences(mixed)) == 0
 
 
-def test_a_missing_record_is_told() -> None:
+def test_a_missing_record_is_found() -> None:
     assert sequences(SENT).different(sequences(SENT[:-1])) == 1
 
 
-def test_a_missing_key_is_told() -> None:
+def test_a_missing_key_is_found() -> None:
     assert sequences(SENT).different(sequences([SENT[0], SENT[1], SENT[3], SENT[4]])) == 1
 
 
-def test_a_doubled_record_is_told_with_and_without_a_key() -> None:
+def test_a_doubled_record_is_found_with_and_without_a_key() -> None:
     assert sequences(SENT).different(sequences([*SENT, SENT[1]])) == 1
     assert sequences(SENT).different(sequences([*SENT, SENT[4]])) == 1
 
 
-def test_records_of_one_key_in_another_order_are_told() -> None:
+def test_records_of_one_key_in_another_order_are_found() -> None:
     assert sequences(SENT).different(sequences([SENT[1], SENT[0], *SENT[2:]])) == 1
 
 

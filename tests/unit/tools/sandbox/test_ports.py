@@ -8,7 +8,7 @@ from pathlib import Path
 from contexture_sandbox.ports import LOOPBACK, free_port, free_ports, listening
 
 
-def test_ports_are_different_and_nobody_listens_on_them() -> None:
+def test_ports_are_different_and_free() -> None:
     ports = free_ports(20)
     assert len(set(ports)) == 20
     assert not any(listening(port) for port in ports)

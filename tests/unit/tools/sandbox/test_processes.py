@@ -129,8 +129,8 @@ def test_it_and_its_folder_go_when_the_owner_dies(tmp_path: Path, death: signal.
     assert wait_until(lambda: not folder.exists())
 
 
-def test_it_goes_also_when_its_guardian_is_killed(tmp_path: Path) -> None:
+def test_it_goes_also_when_its_process_guard_is_killed(tmp_path: Path) -> None:
     with shell("exec sleep 600", tmp_path / "log") as child:
-        guardian = int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[1])
-        os.kill(guardian, signal.SIGKILL)
+        guard = int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[1])
+        os.kill(guard, signal.SIGKILL)
         assert wait_until(lambda: not alive(child.pid))

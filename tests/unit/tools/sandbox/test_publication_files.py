@@ -38,7 +38,7 @@ def test_a_demo_gets_a_copy_that_it_may_change(own: Path, tmp_path: Path) -> Non
     assert (own / "bikes.yaml").read_text() == "name: bikes"
 
 
-def test_a_folder_that_is_not_there_is_told_with_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"there is no folder .*nowhere for publication files") as told:
+def test_a_missing_folder_is_reported_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"there is no folder .*nowhere for publication files") as raised:
         stack(tmp_path / "nowhere", tmp_path, in_place=True).publication_files()
-    assert told.value.next_step == "make it, or correct CONTEXTURE_PUBLICATIONS"
+    assert raised.value.next_step == "make it, or correct CONTEXTURE_PUBLICATIONS"

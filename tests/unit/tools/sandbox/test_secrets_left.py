@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from e2e.secrets_left import SecretWatch, filled_tables, forms, places_with
 
-SECRET = "tok3n-that-nobody-may-find"
+SECRET = "tok3n-that-no-file-may-hold"
 WANTED = forms([SECRET])
 
 

@@ -35,9 +35,9 @@ def test_a_shell_that_sources_it_knows_files_airflow_and_connections(settings: A
             '"$CONTEXTURE_AIRFLOW_PASSWORD" "$AIRFLOW_CONN_CONTEXT_BROKER"'
         )
         script = f". '{path}'; printf '%s\\n' {wanted}"
-        told = subprocess.run(["/bin/sh", "-c", script], env={}, capture_output=True, text=True, check=True)
+        ran = subprocess.run(["/bin/sh", "-c", script], env={}, capture_output=True, text=True, check=True)
 
-    assert told.stdout.splitlines() == [
+    assert ran.stdout.splitlines() == [
         str(tmp_path / "home"),
         str(tmp_path / "it's here"),
         "http://127.0.0.1:8123",
@@ -51,10 +51,10 @@ def test_airflow_s_own_command_line_speaks_to_the_sandbox_s_airflow(settings: Ai
     with shell_file(tmp_path / "home", settings) as path:
         wanted = '"$AIRFLOW_HOME" "$AIRFLOW__DATABASE__SQL_ALCHEMY_CONN" "$AIRFLOW__CORE__DAGS_FOLDER"'
         script = f". '{path}'; printf '%s\\n' {wanted}"
-        told = subprocess.run(["/bin/sh", "-c", script], env={}, capture_output=True, text=True, check=True)
+        ran = subprocess.run(["/bin/sh", "-c", script], env={}, capture_output=True, text=True, check=True)
 
     folder = tmp_path / "airflow"
-    assert told.stdout.splitlines() == [str(folder), f"sqlite:///{folder / 'airflow.db'}", str(tmp_path / "dags")]
+    assert ran.stdout.splitlines() == [str(folder), f"sqlite:///{folder / 'airflow.db'}", str(tmp_path / "dags")]
 
 
 def test_tables_in_a_database_of_the_first_terminal_are_those_of_the_second(
@@ -63,19 +63,19 @@ def test_tables_in_a_database_of_the_first_terminal_are_those_of_the_second(
     monkeypatch.setenv("CONTEXTURE_DATABASE", "sqlite:////elsewhere/operations.sqlite")
     with shell_file(tmp_path / "home", settings) as path:
         script = f". '{path}'; printf '%s' \"$CONTEXTURE_DATABASE\""
-        told = subprocess.run(["/bin/sh", "-c", script], env={}, capture_output=True, text=True, check=True)
+        ran = subprocess.run(["/bin/sh", "-c", script], env={}, capture_output=True, text=True, check=True)
 
-    assert told.stdout == "sqlite:////elsewhere/operations.sqlite"
+    assert ran.stdout == "sqlite:////elsewhere/operations.sqlite"
 
 
 def test_the_command_is_found_before_all_else(settings: AirflowSettings, tmp_path: Path) -> None:
     with shell_file(tmp_path / "home", settings) as path:
         script = f". '{path}'; printf '%s' \"$PATH\""
-        told = subprocess.run(
+        ran = subprocess.run(
             ["/bin/sh", "-c", script], env={"PATH": "/usr/bin"}, capture_output=True, text=True, check=True
         )
 
-    assert told.stdout == f"{Path(sys.executable).parent}:/usr/bin"
+    assert ran.stdout == f"{Path(sys.executable).parent}:/usr/bin"
 
 
 def test_only_its_owner_can_read_it_and_it_is_gone_afterwards(settings: AirflowSettings, tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ class AirflowClient:
         return [_run(item) for item in answer.json().get("dag_runs", [])]
 
     def run(self, dag_id: str, run_id: str) -> DagRun:
-        """One run as it stands."""
+        """The present state of one run."""
         return _run(self._client.request("GET", f"/api/v2/dags/{dag_id}/dagRuns/{run_id}").json())
 
     def tasks(self, dag_id: str, run_id: str) -> list[TaskInstance]:

@@ -1,4 +1,4 @@
-"""The environment of an Airflow on one machine: SQLite and LocalExecutor unless told otherwise, all on 127.0.0.1."""
+"""The environment of an Airflow on one machine: SQLite and LocalExecutor by default, all on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ class AirflowSettings:
     def environment(self) -> dict[str, str]:
         """All variables of Airflow's processes; secrets are nowhere else than here.
 
-        Connections of the caller's environment are among them, but for those that the sandbox has itself: a demo never
-        sends to the Kafka of somebody who has one called like that.
+        Connections of the caller's environment are among them, except those with an id that the sandbox uses itself: a
+        demo never sends to another Kafka whose connection has the same id.
         """
         binaries = str(Path(sys.executable).parent)
         return {

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from contexture_sandbox.context_broker.churn import Churn
+    from contexture_sandbox.context_broker.concurrent_writer import ConcurrentWriter
     from contexture_sandbox.context_broker.entities import BadEntity, bad_entities, changes, seed_entities
     from contexture_sandbox.context_broker.faults import Fault, Faults
     from contexture_sandbox.context_broker.loading import Loaded, SeedEntity
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "BadEntity": "entities",
-    "Churn": "churn",
+    "ConcurrentWriter": "concurrent_writer",
     "Fault": "faults",
     "Faults": "faults",
     "Loaded": "loading",
@@ -32,7 +32,7 @@ _MODULES = {
 
 __all__ = [
     "BadEntity",
-    "Churn",
+    "ConcurrentWriter",
     "Fault",
     "Faults",
     "Loaded",

@@ -87,7 +87,7 @@ class Broker:
             self.faults.after_page(self.pages)
 
     def notify(self, call: Call, changes: Iterable[Change]) -> None:
-        """Tell the subscribers of some changes."""
+        """Sends notifications of some changes to the subscribers."""
         tenant = call.scope.tenant
         if not self.subscriptions.of(tenant):
             return

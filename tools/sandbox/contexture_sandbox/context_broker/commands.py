@@ -127,7 +127,7 @@ def _update_existing(broker: Broker, call: Call, given: Mapping[str, object]) ->
 
 
 def _edit(broker: Broker, call: Call, edit: Edit) -> Answer:
-    """Change the one entity a URL names, and tell the subscribers."""
+    """Changes the one entity that a URL names, and notifies the subscribers."""
     broker.refuse_without_database("collection: entities - update")
     parameters = parse_parameters(call.parameters)
     with broker.store.lock:

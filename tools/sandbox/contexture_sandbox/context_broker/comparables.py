@@ -24,7 +24,7 @@ class Instant(str):
 
 
 def operand(text: str) -> object:
-    """What a value in an expression stands for: a quoted text, a literal, a number, a time, or a text."""
+    """Returns the value of an operand in an expression: a quoted text, a literal, a number, a time, or a text."""
     if len(text) > 1 and text.startswith("'") and text.endswith("'"):
         return text[1:-1]
     if text in {"true", "false", "null"}:

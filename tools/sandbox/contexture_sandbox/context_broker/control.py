@@ -10,7 +10,7 @@ import orjson
 
 from contexture_sandbox.context_broker.answers import Answer, json_answer
 from contexture_sandbox.context_broker.broker import Broker, Call
-from contexture_sandbox.context_broker.churn import Churn
+from contexture_sandbox.context_broker.concurrent_writer import ConcurrentWriter
 from contexture_sandbox.context_broker.faults import Fault
 from contexture_sandbox.context_broker.loading import load, read_lines
 
@@ -53,7 +53,7 @@ def _set_faults(broker: Broker, body: bytes) -> object:
     given: dict[str, Any] = orjson.loads(body or b"{}")
     faults = [Fault(**one) for one in given.pop("faults", [])]
     gone, delay = bool(given.pop("database_gone", False)), float(given.pop("delay_seconds", 0.0))
-    churn = Churn(broker.store, **given.pop("churn")) if "churn" in given else None
+    churn = ConcurrentWriter(broker.store, **given.pop("churn")) if "churn" in given else None
     if given:
         raise ValueError(f"unknown: {', '.join(given)}; known: database_gone, delay_seconds, faults, churn")
     broker.faults.clear()

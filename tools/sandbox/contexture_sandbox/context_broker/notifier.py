@@ -29,7 +29,7 @@ class Notification:
 
 
 def notification(subscription: Subscription, tenant: str, change: Change, correlator: str, number: int) -> Notification:
-    """What a subscriber is told of a change, as Orion words it."""
+    """Returns the notification that a subscriber gets of a change, with the words of Orion."""
     content = subscription.form.renderer()(_with_alteration(subscription, change))
     simplified = subscription.attrs_format.startswith("simplified")
     wrapped = b'{"subscriptionId":' + orjson.dumps(subscription.id) + b',"data":[' + content + b"]}"

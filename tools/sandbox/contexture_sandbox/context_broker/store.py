@@ -84,7 +84,7 @@ class Store:
         return tenant
 
     def existing(self, name: str) -> Tenant:
-        """The tenant of that name; an empty one that nobody keeps when it does not exist."""
+        """Returns the tenant of that name; when it does not exist, an empty one that is not stored."""
         return self.tenants.get(name) or Tenant(name)
 
     def count(self, service: str | None = None) -> int:

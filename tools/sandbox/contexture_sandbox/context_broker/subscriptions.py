@@ -1,4 +1,4 @@
-"""Subscriptions: thin, but enough to be told of creations, updates and deletions as Orion tells them."""
+"""Subscriptions: only what notifications of creations, updates and deletions need, as Orion sends them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Subscription:
         return Form(kind.get(self.attrs_format, "normalized"), attrs, metadata, sort=False)
 
     def concerns(self, change: Change) -> bool:
-        """Whether its subscriber is to be told of a change."""
+        """Returns whether its subscriber gets a notification of a change."""
         condition = _mapping(self.subject.get("condition"))
         wanted = set(_listed(condition.get("alterationTypes"))) or set(DEFAULT_ALTERATIONS)
         if self.more.get("status") == "inactive" or not wanted & change.kinds:
@@ -139,7 +139,7 @@ class Subscriptions:
         return self._by_tenant.setdefault(tenant, {})
 
     def concerned(self, tenant: str, change: Change) -> list[Subscription]:
-        """Those that are to be told of a change."""
+        """Returns those that get a notification of a change."""
         return [one for one in self._by_tenant.get(tenant, {}).values() if one.concerns(change)]
 
 

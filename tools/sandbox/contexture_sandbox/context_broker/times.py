@@ -21,7 +21,7 @@ _ISO_START = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]|$)")
 
 
 class Clock:
-    """The broker's clock: ticks by the system's, or stands still where a test has put it."""
+    """The broker's clock: it follows the system's clock, or a test freezes it at a time."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -134,7 +134,7 @@ def remove_attributes(tenant: Tenant, entity: StoredEntity, names: Iterable[str]
 
 
 def delete(tenant: Tenant, entity: StoredEntity) -> Change:
-    """Take an entity away; its last state is what subscribers are told."""
+    """Deletes an entity; subscribers get its last state."""
     tenant.remove(entity.key)
     return Change(DELETED, entity, tuple(entity.attributes))
 

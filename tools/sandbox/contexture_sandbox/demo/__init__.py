@@ -1,1 +1,1 @@
-"""`make demo`: the platform from nothing to verified records in Kafka, told as a story."""
+"""`make demo`: the platform from nothing to verified records in Kafka, as a scenario."""

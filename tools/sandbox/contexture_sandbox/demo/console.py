@@ -15,24 +15,24 @@ from contexture_sandbox.airflow.client import AirflowClient, DagRun
 
 
 @dataclass
-class Narrator:
-    """Prints the story, each line with the seconds since the start."""
+class DemoConsole:
+    """The output of the demo; each line of progress has the seconds since the start."""
 
-    console: Console = field(default_factory=lambda: Console(highlight=False, width=_width()))
+    terminal: Console = field(default_factory=lambda: Console(highlight=False, width=_width()))
     started: float = field(default_factory=time.monotonic)
 
     def line(self, text: str, *, style: str = "") -> None:
-        """One line of progress."""
-        self.console.print(f"[dim]{time.monotonic() - self.started:5.0f} s[/dim]  {text}", style=style)
+        """Prints one line of progress."""
+        self.terminal.print(f"[dim]{time.monotonic() - self.started:5.0f} s[/dim]  {text}", style=style)
 
-    def chapter(self, number: int, title: str, look_at: str) -> None:
-        """The head of a chapter, and what to look at."""
-        self.console.print()
-        self.console.print(Panel(f"[bold]{number}. {title}[/bold]\n{look_at}", expand=False, border_style="cyan"))
+    def step(self, number: int, title: str, look_at: str) -> None:
+        """Prints the title of a step, and what to look at."""
+        self.terminal.print()
+        self.terminal.print(Panel(f"[bold]{number}. {title}[/bold]\n{look_at}", expand=False, border_style="cyan"))
 
     def table(self, table: Table) -> None:
-        """A table."""
-        self.console.print(table)
+        """Prints a table."""
+        self.terminal.print(table)
 
 
 def _width() -> int | None:
@@ -41,21 +41,21 @@ def _width() -> int | None:
 
 
 class TaskWatch:
-    """Tells each change of a task's state of one run, once."""
+    """Prints each change of a task's state of one run, once."""
 
-    def __init__(self, narrator: Narrator, client: AirflowClient) -> None:
-        self._narrator = narrator
+    def __init__(self, console: DemoConsole, client: AirflowClient) -> None:
+        self._console = console
         self._client = client
-        self._told: set[tuple[str, str, int, str]] = set()
+        self._printed: set[tuple[str, str, int, str]] = set()
 
     def __call__(self, run: DagRun) -> None:
         for task in self._client.tasks(run.dag_id, run.run_id):
             key = (run.run_id, task.task_id, task.map_index, task.state or "")
             if task.state not in {"running", "success", "failed", "up_for_retry", "upstream_failed"}:
                 continue
-            if key not in self._told:
-                self._told.add(key)
+            if key not in self._printed:
+                self._printed.add(key)
                 shard = f"[{task.map_index}]" if task.map_index >= 0 else ""
                 took = f" in {task.seconds:.1f} s" if task.state in {"success", "failed"} else ""
                 style = "red" if task.state in {"failed", "upstream_failed"} else ""
-                self._narrator.line(f"{run.dag_id}.{task.task_id}{shard}: {task.state}{took}", style=style)
+                self._console.line(f"{run.dag_id}.{task.task_id}{shard}: {task.state}{took}", style=style)

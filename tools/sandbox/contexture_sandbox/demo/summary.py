@@ -11,9 +11,9 @@ from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import HEADER_PREFIX, REGISTRY_HEADER
 from contexture_sandbox.demo.comparison import Comparison, compare, concluded
-from contexture_sandbox.demo.console import Narrator
+from contexture_sandbox.demo.console import DemoConsole
 from contexture_sandbox.demo.plain_reader import read_topics
-from contexture_sandbox.demo.story import PUBLICATIONS, Story
+from contexture_sandbox.demo.scenario import PUBLICATIONS, DemoScenario
 
 STRUCTURES_TOPIC = "structures"
 REGISTRY_TRANSACTION = REGISTRY_HEADER.name.removeprefix(HEADER_PREFIX)
@@ -35,12 +35,12 @@ class Row:
     report: str
 
 
-def summarize(story: Story) -> list[Row]:
+def summarize(scenario: DemoScenario) -> list[Row]:
     """Reads Kafka back and adds everything up."""
-    return [_row(story, publication) for publication in PUBLICATIONS]
+    return [_row(scenario, publication) for publication in PUBLICATIONS]
 
 
-def show(rows: list[Row], story: Story, narrator: Narrator) -> None:
+def show(rows: list[Row], scenario: DemoScenario, console: DemoConsole) -> None:
     """Prints the tables."""
     table = Table(title="What was published, and what an independent read-committed consumer reads back")
     for name in ("publication", "runs", "pulled", "accepted", "quarantined", "topics", "records", "transactions"):
@@ -53,26 +53,26 @@ def show(rows: list[Row], story: Story, narrator: Narrator) -> None:
         numbers = (row.runs, row.read, row.accepted)
         sizes = (comparison.topics, row.records, row.transactions)
         table.add_row(row.publication, *map(str, numbers), refused, *map(str, sizes), f"{comparison.read}: {verdict}")
-    narrator.table(table)
-    narrator.table(_registry_records(story))
-    narrator.table(_steps(story))
+    console.table(table)
+    console.table(_registry_records(scenario))
+    console.table(_steps(scenario))
     for row in rows:
-        narrator.line(f"data quality report of the last run of {row.publication}: {row.report}")
+        console.line(f"data quality report of the last run of {row.publication}: {row.report}")
 
 
-def succeeded(rows: list[Row], story: Story) -> bool:
-    """Whether all that was prepared is in Kafka, once, and the story went as it should."""
-    return bool(rows) and all(row.comparison.equal and row.records for row in rows) and not story.problems
+def succeeded(rows: list[Row], scenario: DemoScenario) -> bool:
+    """Whether all that was prepared is in Kafka, once, and the scenario went as it should."""
+    return bool(rows) and all(row.comparison.equal and row.records for row in rows) and not scenario.problems
 
 
-def failed_runs(story: Story) -> list[str]:
-    """Runs that failed, those that nobody of the demo started too."""
-    runs = (run for name in PUBLICATIONS for run in story.stack.client.runs(f"publish_{name}"))
+def failed_runs(scenario: DemoScenario) -> list[str]:
+    """Returns a line for each run that failed, also for runs that the demo did not start."""
+    runs = (run for name in PUBLICATIONS for run in scenario.stack.client.runs(f"publish_{name}"))
     return [f"run {run.run_id} of {run.dag_id} failed" for run in runs if run.state == "failed"]
 
 
-def _row(story: Story, publication: str) -> Row:
-    manifests = [manifest for _, manifest in concluded(Outboxes(story.storage, publication))]
+def _row(scenario: DemoScenario, publication: str) -> Row:
+    manifests = [manifest for _, manifest in concluded(Outboxes(scenario.storage, publication))]
     refused: dict[str, int] = {}
     for manifest in manifests:
         for rule, count in manifest.quarantined.items():
@@ -86,21 +86,21 @@ def _row(story: Story, publication: str) -> Row:
         quarantined=refused,
         records=sum(manifest.records for manifest in manifests),
         transactions=sum(manifest.transactions for manifest in manifests),
-        comparison=compare(story.storage, publication, story.stack.kafka.client_settings()),
-        report=_report(story, publication, judged[-1].outbox) if judged else "none",
+        comparison=compare(scenario.storage, publication, scenario.stack.kafka.client_settings()),
+        report=_report(scenario, publication, judged[-1].outbox) if judged else "none",
     )
 
 
-def _report(story: Story, publication: str, outbox: str) -> str:
-    return f"{story.storage.root}/{PublicationFolder(publication).report(outbox)}/index.html"
+def _report(scenario: DemoScenario, publication: str, outbox: str) -> str:
+    return f"{scenario.storage.root}/{PublicationFolder(publication).report(outbox)}/index.html"
 
 
-def _registry_records(story: Story) -> Table:
+def _registry_records(scenario: DemoScenario) -> Table:
     """The last records of structures as a reader gets them."""
     table = Table(title="The last records of the registry's changes in Kafka")
     for name in ("topic", "key", "value", "registry transaction"):
         table.add_column(name, justify="right" if name == "registry transaction" else "left")
-    last = deque(read_topics(story.stack.kafka.client_settings(), [STRUCTURES_TOPIC]), maxlen=_RECORDS_SHOWN)
+    last = deque(read_topics(scenario.stack.kafka.client_settings(), [STRUCTURES_TOPIC]), maxlen=_RECORDS_SHOWN)
     for record in last:
         key = (record.key or b"").decode()
         number = dict(record.headers).get(REGISTRY_TRANSACTION) or b"none"
@@ -109,14 +109,14 @@ def _registry_records(story: Story) -> Table:
     return table
 
 
-def _steps(story: Story) -> Table:
+def _steps(scenario: DemoScenario) -> Table:
     table = Table(title="Seconds by step of each run")
     for name in ("run", "settle", "stage", "quality_gate", "publish", "conclude", "whole run"):
         table.add_column(name, justify="left" if name == "run" else "right")
     for publication in PUBLICATIONS:
-        for number, run in enumerate(story.stack.client.runs(f"publish_{publication}"), 1):
+        for number, run in enumerate(scenario.stack.client.runs(f"publish_{publication}"), 1):
             seconds: dict[str, float] = {}
-            for task in story.stack.client.tasks(run.dag_id, run.run_id):
+            for task in scenario.stack.client.tasks(run.dag_id, run.run_id):
                 seconds[task.task_id] = max(seconds.get(task.task_id, 0.0), task.seconds)
             steps = [
                 f"{seconds.get(name, 0.0):.1f}" for name in ("settle", "stage", "quality_gate", "publish", "conclude")

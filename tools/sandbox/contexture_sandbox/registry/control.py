@@ -47,16 +47,16 @@ def _submit(registry: Registry, call: Call) -> object:
         raise ValueError(f"no action {asked[:40]}; known: {', '.join(ACTIONS)}")
     media_type = call.headers.get("content-type", "application/xml")
     submission = Submission((call.body,), action, media_type=media_type)
-    return _told(submit(registry.store, submission, strict=registry.checks_references).id, registry)
+    return _transaction_body(submit(registry.store, submission, strict=registry.checks_references).id, registry)
 
 
 def _delete(registry: Registry, call: Call) -> object:
     """`[urn, …]`: deleted as one transaction."""
     urns = orjson.loads(call.body)
-    return _told(delete(registry.store, urns, strict=registry.checks_references).id, registry)
+    return _transaction_body(delete(registry.store, urns, strict=registry.checks_references).id, registry)
 
 
-def _told(number: int, registry: Registry) -> object:
+def _transaction_body(number: int, registry: Registry) -> object:
     done = registry.store.transactions[number - 1]
     return {"transaction": done.id, "added": done.added, "modified": done.modified, "deleted": done.deleted}
 

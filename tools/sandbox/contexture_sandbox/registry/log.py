@@ -1,4 +1,4 @@
-"""The log of transactions as an FMR tells it: search, all URNs, history, and the news of the last 24 hours."""
+"""The log of transactions as an FMR publishes it: search, all URNs, history, and the feed of the last 24 hours."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def all_urns(store: Store, call: Call) -> Answer:
 def history(store: Store, call: Call) -> Answer:
     """The transactions that touched one URN (`urn`), newest first.
 
-    The parameter and the rows are a guess: no document tells them.
+    The parameter and the rows are a guess, because no document describes them.
 
     Raises:
         Refusal: 400, no URN; 404, it was never there.

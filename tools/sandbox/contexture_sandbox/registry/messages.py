@@ -53,7 +53,7 @@ FORMATS: frozenset[Format] = frozenset({*_NAMESPACES, *_SCHEMAS, Format.FUSION_J
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """What stands around artefacts of one kind: an element's name and the namespaces it needs, or a JSON member."""
+    """The container of artefacts of one kind: an element's name and the namespaces it needs, or a JSON member."""
 
     name: bytes
     namespaces: tuple[tuple[bytes, bytes], ...] = ()
@@ -76,7 +76,7 @@ def message(format_: Format, artefacts: Sequence[Artefact], *, number: int, prep
 
 
 def container_of(artefact: Artefact) -> Container | None:
-    """What stood around the artefact; None where it stood in no container, or its bytes can't be put beside others."""
+    """Returns the container of the artefact; None where it had none, or its bytes cannot be put beside others."""
     return _container(artefact.format.is_json, artefact.envelope.before, artefact.envelope.after)
 
 
@@ -128,7 +128,7 @@ def _xml(format_: Format, gathered: dict[Container, list[bytes]], identifier: st
 
 
 def _start_tag(container: Container) -> bytes:
-    # What it needs is declared again where it stands: two messages may use one prefix for different things.
+    # Each container declares its namespaces again, because two messages may use one prefix for different things.
     declared = [b' xmlns%s%s="%s"' % (b":" if prefix else b"", prefix, uri) for prefix, uri in container.namespaces]
     return b"<%s%s>" % (container.name, b"".join(declared))
 

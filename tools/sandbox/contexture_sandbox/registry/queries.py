@@ -44,7 +44,7 @@ class Query:
 
     Attributes:
         kinds: of structures; None for all.
-        agencies, ids: `*` stands for all.
+        agencies, ids: `*` selects all.
         versions: which of those of one structure.
         detail: how much of each.
         references: what comes with it.

@@ -13,7 +13,7 @@ from contexture_sandbox.registry.store import Store
 
 REMEMBERED_REQUESTS = 10_000
 PRODUCT_VERSION = "12.4.2"
-Told = TypeVar("Told")
+Entry = TypeVar("Entry")
 
 
 class ConnectionDropped(Exception):  # noqa: N818 - an instruction to the server, never seen by a caller
@@ -37,7 +37,7 @@ class Call:
     empty: bool = False
     half: bool = False
 
-    def share(self, whole: Sequence[Told]) -> Sequence[Told]:
+    def share(self, whole: Sequence[Entry]) -> Sequence[Entry]:
         """What a fault leaves of an answer."""
         if self.empty:
             return ()

@@ -32,7 +32,7 @@ class TestRegistry:
     Args:
         face: `fmr`, or `plain` for an SDMX-REST service without log, history, submissions and conditional requests.
         port: 0 takes a free one.
-        version: of the product that the face of an FMR tells; below 12 it ignores `asOf`, below 11 it has
+        version: of the product, as the face of an FMR reports it; below 12 it ignores `asOf`, below 11 it has
             no SDMX-REST 2.
         credentials: passwords by user; root with `password` if none.
         checks_references: refuse what would leave a reference to nothing, as an FMR does.

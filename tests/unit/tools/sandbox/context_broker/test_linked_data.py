@@ -61,7 +61,7 @@ def test_a_query_without_a_selector_is_too_broad_unless_it_is_local(flavour: str
     assert len(network.ids(**{local: "true"})) == 2
 
 
-def test_the_count_and_the_next_page_are_told_in_headers() -> None:
+def test_headers_hold_the_count_and_the_next_page() -> None:
     # Clause 6.3.10 and 6.3.13
     network = stocked("orion-ld", 25)
     first = network.list(type="Device", count="true")
@@ -296,7 +296,7 @@ def test_long_history_comes_in_part_with_its_range() -> None:
     assert [one["value"] for one in answer.json()[0]["level"]] == [10, 20]
 
 
-def test_the_last_instances_are_told_backwards_and_as_a_part() -> None:
+def test_the_last_instances_come_backwards_and_as_a_part() -> None:
     # Clause 6.3.10: with lastN from the end to the earliest time, and its number; whether 206 although nothing is
     # left out differs (ETSI's own test suite expects both)
     answer = history(changed("scorpio"), lastN="1", timerel="before", timeAt="2026-01-01T10:25:00Z")

@@ -10,7 +10,14 @@ import httpx
 import pytest
 
 from contexture.errors import ConfigurationError, RetriableError
-from contexture_sandbox.context_broker import Churn, Loaded, RemoteBroker, SeedEntity, TestBroker, seed_entities
+from contexture_sandbox.context_broker import (
+    ConcurrentWriter,
+    Loaded,
+    RemoteBroker,
+    SeedEntity,
+    TestBroker,
+    seed_entities,
+)
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +153,7 @@ def _keyset_walk(client: httpx.Client, name: str) -> list[str]:
 @pytest.mark.parametrize("order", ["dateCreated", "dateModified,id"])
 def test_offset_paging_misses_entities_while_others_write(broker: TestBroker, client: httpx.Client, order: str) -> None:
     ids = _fill(broker)
-    broker.faults.after_page = churn = Churn(broker.store, "paging", updates=5, deletes=1, inserts=1)
+    broker.faults.after_page = churn = ConcurrentWriter(broker.store, "paging", updates=5, deletes=1, inserts=1)
     found = _offset_walk(client, order)
     assert ids - churn.deleted - set(found)
 
@@ -154,7 +161,7 @@ def test_offset_paging_misses_entities_while_others_write(broker: TestBroker, cl
 @pytest.mark.parametrize("name", ["dateCreated", "dateModified"])
 def test_keyset_paging_misses_none(broker: TestBroker, client: httpx.Client, name: str) -> None:
     ids = _fill(broker)
-    broker.faults.after_page = churn = Churn(broker.store, "paging", updates=5, deletes=1, inserts=1)
+    broker.faults.after_page = churn = ConcurrentWriter(broker.store, "paging", updates=5, deletes=1, inserts=1)
     found = _keyset_walk(client, name)
     assert len(churn.deleted) > 10
     assert ids - churn.deleted - set(found) == set()
@@ -166,6 +173,6 @@ def test_keyset_paging_also_misses_when_one_millisecond_holds_many_pages(
     # Inside a millisecond only the offset can step, with all its weakness: pages must be larger than what a broker
     # writes in a millisecond.
     ids = _fill(broker, per_millisecond=900)
-    broker.faults.after_page = churn = Churn(broker.store, "paging", updates=5, deletes=1, inserts=1)
+    broker.faults.after_page = churn = ConcurrentWriter(broker.store, "paging", updates=5, deletes=1, inserts=1)
     found = _keyset_walk(client, "dateModified")
     assert ids - churn.deleted - set(found)

@@ -23,7 +23,7 @@ def test_an_instant_is_its_microseconds(moment: int) -> None:
     assert microseconds(instant(moment)) == moment
 
 
-def test_the_clock_never_stands_on_a_whole_millisecond_and_always_moves() -> None:
+def test_the_clock_never_shows_a_whole_millisecond_and_always_moves() -> None:
     clock = Clock()
     moments = [clock.now() for _ in range(5000)]
 
@@ -31,7 +31,7 @@ def test_the_clock_never_stands_on_a_whole_millisecond_and_always_moves() -> Non
     assert sorted(set(moments)) == moments
 
 
-def test_a_frozen_clock_stands_still_until_it_is_moved() -> None:
+def test_a_frozen_clock_shows_one_time_until_it_is_moved() -> None:
     clock = Clock()
     clock.freeze(datetime(2026, 1, 1, tzinfo=UTC))
 

@@ -40,7 +40,7 @@ def test_a_row_has_date_id_action_and_type(client: Client):
         ("?action=Replace", [2]),
         ("?action=FullReplace", []),
         ("?user=root&orderDesc=false", [1, 2, 3]),
-        ("?user=nobody", []),
+        ("?user=unknown", []),
     ],
 )
 def test_transactions_are_found(client: Client, filters: str, ids: list[int]):
@@ -55,14 +55,14 @@ def test_all_urns_holds_the_deleted_ones_too(client: Client):
     assert client.json("/ws/registry/tx/getAllUrns") == [urn("CL_A"), urn("CL_B")]
 
 
-def test_history_tells_the_transactions_of_one_urn(client: Client):
+def test_history_lists_the_transactions_of_one_urn(client: Client):
     rows = client.json(f"/ws/registry/tx/history?urn={urn('CL_B')}")
     assert [(row["Id"], row["Change"]) for row in rows] == [(3, "Deleted"), (1, "Added")]
     assert client.ask("/ws/registry/tx/history").status == 400
     assert client.ask(f"/ws/registry/tx/history?urn={urn('CL_NONE')}").status == 404
 
 
-def test_the_product_is_told(client: Client):
+def test_the_product_is_reported(client: Client):
     assert client.json("/ws/fusion/info/product") == {"Version": "12.4.2", "ReleaseDate": "2026-09-19"}
 
 
@@ -71,7 +71,7 @@ def items(client: Client) -> list[dict[str, str | None]]:
     return [{etree.QName(child).localname: child.text for child in item} for item in channel.findall("item")]
 
 
-def test_the_feed_tells_urns_of_each_transaction(client: Client):
+def test_the_feed_lists_urns_of_each_transaction(client: Client):
     deleted, modified, added = items(client)
     assert added["transactionsAdded"] == f"{urn('CL_A')};{urn('CL_B')}"
     assert modified == {
@@ -100,7 +100,7 @@ def test_the_feed_covers_24_hours(client: Client):
     assert [item["title"] for item in items(client)] == ["Transaction 3", "Transaction 2"]
 
 
-def test_without_news_the_feed_tells_the_last_five(client: Client):
+def test_without_news_the_feed_lists_the_last_five(client: Client):
     for _ in range(4):
         client.submit(codelists(codelist("CL_A")))
     client.later(86_401)

@@ -121,7 +121,7 @@ def test_a_plain_service_is_filled_by_its_test_alone():
             assert client.get("/ws/fusion/info/product").status_code == 404
 
 
-def test_a_taken_port_is_told(registry: TestRegistry):
+def test_a_taken_port_is_reported(registry: TestRegistry):
     port = int(registry.url.rpartition(":")[2])
     with pytest.raises(ConfigurationError, match="is taken"):
         TestRegistry(port=port).start()

@@ -131,7 +131,7 @@ def test_what_can_not_be_done_does_nothing(client: Client, message: bytes, actio
     assert len(client.registry.store.transactions) == 1
 
 
-def test_a_post_needs_credentials_and_tells_what_was_done(client: Client):
+def test_a_post_needs_credentials_and_reports_what_was_done(client: Client):
     message = codelists(codelist())
     assert client.post(message, "Replace", password="wrong").status == 401
     refused = client.ask("/ws/secure/sdmxapi/rest", method="POST", body=message)

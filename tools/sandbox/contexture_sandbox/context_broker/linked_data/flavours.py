@@ -1,4 +1,4 @@
-"""What three brokers make of one specification; where each habit is from stands in its test."""
+"""How three brokers implement one specification; the test of each habit names its origin."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Flavour:
         tenants_declared: a tenant that was never written to is refused.
         version: the body of `/version`; None where there is no such resource.
         info: the resource only this broker has, with its body.
-        history: whether it shows how entities changed; Orion-LD does where Mintaka stands behind the same address.
+        history: whether it shows how entities changed; Orion-LD does where Mintaka serves the same address.
         history_instances: of one attribute in an answer, at most.
     """
 

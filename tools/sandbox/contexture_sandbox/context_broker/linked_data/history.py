@@ -78,12 +78,15 @@ class Evolution:
         return (time for many in self.attributes.values() for time, _ in many)
 
     def reach(self, most: int) -> int | None:
-        """The time up to which an answer with at most so many instances of an attribute tells; None: it tells all."""
+        """Returns the time up to which a response with at most `most` instances of an attribute is complete.
+
+        None: it contains all instances.
+        """
         ends = [many[most - 1][0] for many in self.attributes.values() if len(many) > most]
         return min(ends) if ends else None
 
-    def told(self, reach: int | None) -> dict[str, object]:
-        """As it is answered, up to a time."""
+    def body(self, reach: int | None) -> dict[str, object]:
+        """Returns the entity of a response, with its instances up to a time."""
         head = {name: value for name, value in self.document.content.items() if name in {"id", "type"}}
         listed = {
             name: [one for time, one in many if reach is None or time <= reach]
@@ -100,7 +103,7 @@ def partly(page: list[Evolution], asked: Asked, most: int) -> Part:
     reaches = [reach for one in page if (reach := one.reach(most)) is not None]
     reach = min(reaches, default=None)
     times = [time for one in page for time in one.times() if reach is None or time <= reach]
-    bodies = [one.told(reach) for one in page]
+    bodies = [one.body(reach) for one in page]
     if not times or (reach is None and asked.last is None):
         return Part(bodies, {}, 200)
     if asked.last is not None:

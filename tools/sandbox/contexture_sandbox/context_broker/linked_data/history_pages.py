@@ -46,11 +46,11 @@ class HistoryPage:
 
     def headers(self, found: list[Evolution]) -> dict[str, str]:
         """How many there are, where that was asked, and where the next page begins."""
-        told = {"ngsild-results-count": str(len(found))} if self.window.count else {}
+        count = {"ngsild-results-count": str(len(found))} if self.window.count else {}
         if self.anchor is None:
-            return told
+            return count
         rest = [one.document.id for one in found if one.document.id >= self.anchor][self.window.limit :]
-        return told | {"page-size": str(self.window.limit)} | ({"next-page": rest[0]} if rest else {})
+        return count | {"page-size": str(self.window.limit)} | ({"next-page": rest[0]} if rest else {})
 
 
 def history(parameters: Mapping[str, str], documents: Documents, flavour: Flavour) -> Part:

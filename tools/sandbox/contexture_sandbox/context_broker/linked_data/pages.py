@@ -1,4 +1,4 @@
-"""`GET /ngsi-ld/v1/entities`: the page asked for, and the headers that tell where one is."""
+"""`GET /ngsi-ld/v1/entities`: the requested page, and the headers that give its position."""
 
 from __future__ import annotations
 

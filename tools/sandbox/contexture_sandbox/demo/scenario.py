@@ -1,4 +1,4 @@
-"""The demo's chapters. Each does one thing to the running platform and says what to look at."""
+"""The demo's steps. Each does one thing to the running platform and says what to look at."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from contexture.storage.outboxes import Outboxes
 from contexture_sandbox.airflow.client import DagRun
 from contexture_sandbox.context_broker.entities import changes
 from contexture_sandbox.demo.comparison import concluded
-from contexture_sandbox.demo.console import Narrator, TaskWatch
+from contexture_sandbox.demo.console import DemoConsole, TaskWatch
 from contexture_sandbox.demo.outage import LedgerWatch
 from contexture_sandbox.registry import seed_codelist
 from contexture_sandbox.stack import Stack
@@ -30,7 +30,7 @@ DELETED_DATAFLOW = "urn:sdmx:org.sdmx.infomodel.datastructure.Dataflow=CITY:DF_0
 
 
 def prepare_publications(folder: Path) -> None:
-    """Makes the copies of the publications fit the story: no schedule yet, small transactions for the outage."""
+    """Adapts the copies of the publications to the scenario: no schedule yet, small transactions for the outage."""
     for name in PUBLICATIONS:
         file = folder / f"{name}.yaml"
         text = re.sub(r"(?m)^schedule:.*$", "schedule: null", file.read_text())
@@ -39,19 +39,19 @@ def prepare_publications(folder: Path) -> None:
     city.write_text(f"{city.read_text()}publish: {{shards: 2, transaction_records: 2}}\nresync: {{on_startup: full}}\n")
 
 
-class Story:
-    """Tells the chapters on one running stack."""
+class DemoScenario:
+    """The steps on one running stack."""
 
-    def __init__(self, stack: Stack, narrator: Narrator) -> None:
+    def __init__(self, stack: Stack, console: DemoConsole) -> None:
         self.stack = stack
-        self.narrator = narrator
+        self.console = console
         self.storage = Storage(str(stack.options.home))
         self.problems: list[str] = []
         self._outage_happened = False
-        self._watch = TaskWatch(narrator, stack.client)
+        self._watch = TaskWatch(console, stack.client)
 
-    def tell(self) -> None:
-        """All chapters, in order."""
+    def run(self) -> None:
+        """Runs all steps, in order."""
         self.first_load()
         self.changes()
         self.absence_and_outage()
@@ -61,39 +61,39 @@ class Story:
 
     def first_load(self) -> None:
         """Start-up resynchronisation loads what exists."""
-        self.narrator.chapter(
+        self.console.step(
             1,
             "Everything that exists is loaded when the platform starts",
-            "The DAG resynchronise starts each publication once, nobody pressed a button. vehicles and city are full "
+            "The DAG resynchronise starts each publication once, without a button. vehicles and city are full "
             "(resync.on_startup); structures only notes what the registry holds, and waits for the next change.",
         )
         self.stack.client.await_dags([*(f"publish_{name}" for name in PUBLICATIONS), "resynchronise"])
         self._finish(*(self._await_next(name, after=0) for name in PUBLICATIONS))
         for name in PUBLICATIONS:
-            self._tell_last(name)
+            self._report_last_run(name)
 
     def changes(self) -> None:
         """Only what changed is published; what is wrong goes to quarantine."""
-        self.narrator.chapter(
+        self.console.step(
             2,
             "The source changes: updates, a new entity, a deletion, bad entities",
             "Only the changes are sent; bad entities are in quarantine with the rule; the missing one is only noted.",
         )
         loaded = self.stack.broker.load(changes(ENTITIES, updates=UPDATES))
-        self.narrator.line(f"{loaded.changed} entities changed, {loaded.created} new, {loaded.deleted} deleted")
+        self.console.line(f"{loaded.changed} entities changed, {loaded.created} new, {loaded.deleted} deleted")
         self._run("vehicles", "the source changed")
-        self._tell_last("vehicles")
+        self._report_last_run("vehicles")
 
     def absence_and_outage(self) -> None:
         """A tombstone on the second absence, and a broker that is killed while records are sent."""
-        self.narrator.chapter(
+        self.console.step(
             3,
             "The deletion is confirmed, and Kafka is killed in mid-send",
             "vehicles: missing twice, so its tombstone goes out. city: everything again, while the broker dies and "
             "comes back; the last table shows that nothing is lost or doubled.",
         )
         self._run("vehicles", "look again for what was missing")
-        self._tell_last("vehicles")
+        self._report_last_run("vehicles")
         watch = LedgerWatch(self.stack.kafka_settings(), "city")
         outage = threading.Thread(target=self._kill_kafka, args=(watch,), daemon=True)
         outage.start()
@@ -101,11 +101,11 @@ class Story:
         outage.join(timeout=60)
         if not self._outage_happened:
             self.problems.append("Kafka was not killed in mid-send: the send was not seen in the ledger")
-        self._tell_last("city")
+        self._report_last_run("city")
 
     def configuration_change(self) -> None:
         """A changed publication is sent again in its new form."""
-        self.narrator.chapter(
+        self.console.step(
             4,
             "A publication is edited",
             "message.format becomes cygnus-lines: a new fingerprint: resync.on_config_change (full) sends all.",
@@ -114,11 +114,11 @@ class Story:
         file = self.stack.publications / "vehicles.yaml"
         file.write_text(file.read_text().replace("format: ngsiv2", "format: cygnus-lines"))
         self._finish(self._await_next("vehicles", after=before))
-        self._tell_last("vehicles")
+        self._report_last_run("vehicles")
 
     def backfill(self) -> None:
         """Airflow's Backfill replays an interval from the archive."""
-        self.narrator.chapter(
+        self.console.step(
             5,
             "The first minute is replayed by Airflow's Backfill",
             "It sends what was archived then, marked by a header; values that are no longer the newest are skipped.",
@@ -131,26 +131,26 @@ class Story:
         file.write_text(file.read_text().replace("schedule: null", 'schedule: "* * * * *"'))
         minute = first.replace(second=0, microsecond=0)
         identity = self._create_backfill(minute)
-        self.narrator.line(f"backfill {identity} of {minute:%H:%M} to {minute + timedelta(minutes=1):%H:%M} UTC")
+        self.console.line(f"backfill {identity} of {minute:%H:%M} to {minute + timedelta(minutes=1):%H:%M} UTC")
         run = self._await_backfill_run()
         self.stack.client.await_run(run.dag_id, run.run_id, watch=self._watch)
-        self._tell_last("city", mode="backfill")
+        self._report_last_run("city", mode="backfill")
 
     def registry(self) -> None:
         """A full flush of a registry, and then its transactions."""
-        self.narrator.chapter(
+        self.console.step(
             6,
             "A registry: everything once, then its transactions",
             "structures: all that the registry holds in one Kafka transaction; then one for a changed code list and "
             "one for a deleted dataflow, with the registry's own numbers. Keys are URNs; deleted is a null value.",
         )
         self._run("structures", "a full flush", mode="full")
-        self._tell_last("structures")
+        self._report_last_run("structures")
         changed = self.stack.registry.submit(seed_codelist(CHANGED_CODELIST, codes=2))
         deleted = self.stack.registry.delete([DELETED_DATAFLOW])
-        self.narrator.line(f"registry transaction {changed.id} changed a code list, {deleted.id} deleted a dataflow")
+        self.console.line(f"registry transaction {changed.id} changed a code list, {deleted.id} deleted a dataflow")
         self._run("structures", "the registry changed")
-        self._tell_last("structures")
+        self._report_last_run("structures")
 
     def _create_backfill(self, minute: datetime, *, seconds: float = 300) -> int:
         deadline = time.monotonic() + seconds
@@ -175,12 +175,12 @@ class Story:
     def _kill_kafka(self, watch: LedgerWatch) -> None:
         seen = watch.await_first_transaction(timeout_seconds=600)
         self.stack.kafka.kill()
-        self.narrator.line(
+        self.console.line(
             f"[bold]Kafka was killed[/bold] when {seen.position} records of shard {seen.shard} were committed"
         )
         self.stack.kafka.start()
         self._outage_happened = True
-        self.narrator.line("Kafka is back")
+        self.console.line("Kafka is back")
 
     def _run(self, publication: str, reason: str, **params: object) -> None:
         run = self.stack.client.trigger(f"publish_{publication}", {"reason": reason, **params})
@@ -200,7 +200,7 @@ class Story:
         raise RetriableError(f"{dag_id} was not started", next_step="look at the DAG resynchronise in the UI")
 
     def _finish(self, *runs: DagRun) -> None:
-        """Waits for the end of runs that go on beside each other."""
+        """Waits for the end of runs that are active at the same time."""
 
         def watch_all(_: DagRun) -> None:
             for run in runs:
@@ -208,12 +208,12 @@ class Story:
 
         for run in runs:
             done = self.stack.client.await_run(run.dag_id, run.run_id, watch=watch_all)
-            self.narrator.line(f"{run.dag_id}: {done.state} in {done.seconds:.1f} s")
+            self.console.line(f"{run.dag_id}: {done.state} in {done.seconds:.1f} s")
 
-    def _tell_last(self, publication: str, mode: str | None = None) -> None:
+    def _report_last_run(self, publication: str, mode: str | None = None) -> None:
         found = [m for _, m in concluded(Outboxes(self.storage, publication)) if mode in {None, m.mode}]
         if found:
-            self.narrator.line(f"[green]{publication}: {sentence(found[-1])}[/green]")
+            self.console.line(f"[green]{publication}: {sentence(found[-1])}[/green]")
 
 
 def sentence(manifest: Manifest) -> str:

@@ -1,4 +1,4 @@
-"""Looking after the process that tries inputs: one that dies, hangs or eats memory is a finding, and is replaced."""
+"""Supervises the process that tests inputs: one that dies, hangs or eats memory is a finding, and is replaced."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Result:
         return self.cases / self.seconds if self.seconds else 0.0
 
 
-def fuzzed(target: Target, seed: int, seconds: float, cases: int | None, tell: Callable[[str], None]) -> Result:
-    """Tries inputs on a target for a time, or so many of them."""
+def fuzz_target(target: Target, seed: int, seconds: float, cases: int | None, report: Callable[[str], None]) -> Result:
+    """Tests inputs on a target for a time, or up to a number of cases; reports each fault."""
     result, until, number, after = Result(target), time.monotonic() + seconds, 0, 0
     while number < _REPLACEMENTS and (left := until - time.monotonic()) > 0 and result.cases != cases:
         more = None if cases is None else cases - result.cases
@@ -48,7 +48,7 @@ def fuzzed(target: Target, seed: int, seconds: float, cases: int | None, tell: C
         # The input that did it is one of the first, or comes of another seed.
         after, number = after + tried + 1, number + 1
     for fault in result.faults:
-        tell(f"{target.name}: {fault}")
+        report(f"{target.name}: {fault}")
     return result
 
 
@@ -75,17 +75,17 @@ def _watched(work: Work, result: Result) -> int:
 
 def _received(pipe: Any, result: Result) -> bool:
     try:
-        told = pipe.recv()
+        message = pipe.recv()
     except EOFError:
         return False
-    if isinstance(told, Fault):
-        known = result.faults.get(told.what)
-        if known is None or len(told.data) < len(known):
-            result.faults[told.what] = told.data
-    elif isinstance(told, Done):
-        result.cases, result.seconds = result.cases + told.cases, result.seconds + told.seconds
-        result.slowest, result.ways = max(result.slowest, told.slowest), max(result.ways, told.ways)
-        result.peak_bytes = max(result.peak_bytes, told.peak_bytes)
+    if isinstance(message, Fault):
+        known = result.faults.get(message.what)
+        if known is None or len(message.data) < len(known):
+            result.faults[message.what] = message.data
+    elif isinstance(message, Done):
+        result.cases, result.seconds = result.cases + message.cases, result.seconds + message.seconds
+        result.slowest, result.ways = max(result.slowest, message.slowest), max(result.ways, message.ways)
+        result.peak_bytes = max(result.peak_bytes, message.peak_bytes)
     return True
 
 

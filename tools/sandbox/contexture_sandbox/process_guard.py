@@ -1,11 +1,11 @@
-"""Runs one command and sees to it that nothing of it outlives the process that wanted it.
+"""Runs one command, and ends all of its processes when the process that wanted it has ended.
 
 `contexture_sandbox.processes` starts this file as a program of its own; it uses the standard library alone, so that it
 costs some milliseconds and a few megabytes. When the owner is gone, however it went, the command and everything it
 started are ended and the given folders removed. A death signal alone could not do that: it hits only one process, comes
 already when the starting *thread* ends, and leaves the folders.
 
-    guardian.py OWNER_PID GRACE_SECONDS [FOLDER_TO_REMOVE …] -- COMMAND …
+    process_guard.py OWNER_PID GRACE_SECONDS [FOLDER_TO_REMOVE …] -- COMMAND …
 
 The first line on standard output is the command's process id; the exit code is the command's (128 + n after signal n).
 """
@@ -28,7 +28,7 @@ _POLL_SECONDS = 0.1
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command of `arguments` to its end, or to its owner's; gives its exit code."""
+    """Runs the command of `arguments` to its end, or to its owner's; returns its exit code."""
     split = arguments.index("--")
     owner, grace_seconds, *folders = arguments[:split]
     # Processes whose parent ended become ours, so that they can be found and ended too.
@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _start(command: list[str]) -> subprocess.Popen[bytes]:
-    # The command's output is this program's standard error, for standard output tells the owner the process id.
+    # The command writes to this program's standard error, because standard output carries the process id to the owner.
     return subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -86,7 +86,7 @@ def _end(child: subprocess.Popen[bytes], grace_seconds: float) -> None:
 
 
 def _remove(folders: list[str]) -> None:
-    # Guardians of one owner may share a folder, and another's command may still write to it for a moment.
+    # Process guards of one owner may share a folder, and another's command may still write to it for a moment.
     for _ in range(50):
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
@@ -118,6 +118,6 @@ def _children() -> list[int]:
 
 
 if __name__ == "__main__":
-    # Signals to the command's group are not for the guardian; its owner ends it by ending the command.
+    # Signals to the command's group are not for this program; its owner ends it by ending the command.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.exit(main(sys.argv[1:]))

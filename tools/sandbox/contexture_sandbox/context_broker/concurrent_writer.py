@@ -1,4 +1,4 @@
-"""Another client, writing while somebody pages."""
+"""A second client that writes while a first one reads page by page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contexture_sandbox.context_broker.store import Store, Tenant
 
 
 @dataclass(slots=True)
-class Churn:
+class ConcurrentWriter:
     """Changes some entities of a service every time it is called; the same seed makes the same changes.
 
     Use it as `broker.faults.after_page`.

@@ -14,9 +14,9 @@ from contexture.errors import RetriableError
 from contexture.kafka import ClientSettings
 from contexture_sandbox.airflow.client import DagRun
 from contexture_sandbox.context_broker.entities import changes
-from contexture_sandbox.demo.console import Narrator, TaskWatch
+from contexture_sandbox.demo.console import DemoConsole, TaskWatch
 from contexture_sandbox.demo.outage import LedgerWatch
-from contexture_sandbox.demo.story import CHANGED_CODELIST, DELETED_DATAFLOW, PUBLICATIONS, prepare_publications
+from contexture_sandbox.demo.scenario import CHANGED_CODELIST, DELETED_DATAFLOW, PUBLICATIONS, prepare_publications
 from contexture_sandbox.registry import seed_codelist
 from tools.cluster.evidence import Kill
 from tools.cluster.moments import await_found, executor_at_work, owner_of
@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 
 
 def prepare(folder: Path) -> None:
-    """Makes the copies of the demo's publications fit: three copies of each topic, and a send that takes seconds."""
+    """Adapts the copies of the demo's publications: three copies of each topic, and a send that takes seconds."""
     prepare_publications(folder)
     for name in PUBLICATIONS:
         file = folder / f"{name}.yaml"
@@ -41,23 +41,23 @@ def prepare(folder: Path) -> None:
     city.write_text(city.read_text().replace("batch_size: 10", "batch_size: 2"))
 
 
-class ClusterStory:
-    """Tells the chapters on one running cluster.
+class ClusterScenario:
+    """The steps on one running cluster.
 
     Attributes:
         kills: what was killed, in order.
         runs: every run that was waited for, as it ended.
     """
 
-    def __init__(self, platform: ClusterPlatform, narrator: Narrator) -> None:
+    def __init__(self, platform: ClusterPlatform, console: DemoConsole) -> None:
         self.platform = platform
-        self.narrator = narrator
+        self.console = console
         self.kills: list[Kill] = []
         self.runs: list[DagRun] = []
-        self._watch = TaskWatch(narrator, platform.client)
+        self._watch = TaskWatch(console, platform.client)
 
-    def tell(self) -> None:
-        """All chapters, in order."""
+    def run(self) -> None:
+        """Runs all steps, in order."""
         self.first_load()
         self.without_a_broker()
         self.without_a_worker()
@@ -66,7 +66,7 @@ class ClusterStory:
 
     def first_load(self) -> None:
         """Everything that exists is loaded, while a Spark executor dies."""
-        self.narrator.chapter(
+        self.console.step(
             1,
             "Everything is loaded by two Spark workers, and one executor is killed",
             "Spark does its tasks again in a new executor; nothing of the half-done ones is used.",
@@ -78,20 +78,20 @@ class ClusterStory:
 
     def without_a_broker(self) -> None:
         """Everything again, while the broker that leads the ledger's partition dies."""
-        self.narrator.chapter(
+        self.console.step(
             2,
             "Everything again, and a Kafka broker is killed in mid-send",
-            "Two of three brokers go on: each record waits for two copies. The run ends without the third.",
+            "Two of three brokers continue: each record waits for two copies. The run ends without the third.",
         )
         watch = LedgerWatch(self.platform.kafka_settings(), "city")
         self._during(lambda: self._kill_broker(watch), lambda: self._run("city", "without a broker", mode="full"))
         self.platform.kafka.start()
         await_found(self._all_in_sync, "cluster whose partitions are all in sync")
-        self.narrator.line("the broker is back, and all copies are in sync")
+        self.console.line("the broker is back, and all copies are in sync")
 
     def without_a_worker(self) -> None:
         """Everything again, while the Celery worker that sends dies."""
-        self.narrator.chapter(
+        self.console.step(
             3,
             "Everything again, and a Celery worker is killed in mid-send",
             "Airflow notices after 30 s without a heartbeat; the other worker sends what is left, from the ledger on.",
@@ -99,13 +99,13 @@ class ClusterStory:
         watch = LedgerWatch(self.platform.kafka_settings(), "city")
         self._during(lambda: self._kill_worker(watch), lambda: self._run("city", "without a worker", mode="full"))
         self.platform.start_worker(self.kills[-1].part)
-        self.narrator.line(f"{self.kills[-1].part} is back")
+        self.console.line(f"{self.kills[-1].part} is back")
 
     def changes(self) -> None:
         """What changes in the sources is published as ever."""
-        self.narrator.chapter(4, "The sources change", "A cluster that has seen all this does its work as before.")
+        self.console.step(4, "The sources change", "A cluster that has seen all this does its work as before.")
         loaded = self.platform.broker.load(changes(ENTITIES))
-        self.narrator.line(f"{loaded.changed} entities changed, {loaded.created} new, {loaded.deleted} deleted")
+        self.console.line(f"{loaded.changed} entities changed, {loaded.created} new, {loaded.deleted} deleted")
         self._run("vehicles", "the source changed")
         self.platform.registry.submit(seed_codelist(CHANGED_CODELIST, codes=2))
         self.platform.registry.delete([DELETED_DATAFLOW])
@@ -113,7 +113,7 @@ class ClusterStory:
 
     def verification(self) -> None:
         """The DAG that reads all topics back finds them equal to the state."""
-        self.narrator.chapter(5, "verify_replica reads the topics back", "It fails where they differ from the state.")
+        self.console.step(5, "verify_replica reads the topics back", "It fails where they differ from the state.")
         run = self.platform.client.trigger("verify_replica", {"publications": list(PUBLICATIONS), "reason": "cluster"})
         self._finish(run)
 
@@ -152,7 +152,7 @@ class ClusterStory:
 
     def _killed(self, kill: Kill) -> None:
         self.kills.append(kill)
-        self.narrator.line(f"[bold]{kill.kind} {kill.part} was killed[/bold]: {kill.moment}")
+        self.console.line(f"[bold]{kill.kind} {kill.part} was killed[/bold]: {kill.moment}")
 
     def _during(self, deed: Callable[[], None], work: Callable[[], Result]) -> Result:
         """Does a deed beside some work; what went wrong with the deed counts too."""
@@ -163,7 +163,7 @@ class ClusterStory:
                 deed()
             except Exception as error:
                 problems.append(error)
-                self.narrator.line(f"error: {error}", style="red")
+                self.console.line(f"error: {error}", style="red")
 
         beside = threading.Thread(target=noted, daemon=True)
         beside.start()
@@ -194,7 +194,7 @@ class ClusterStory:
         for run in runs:
             done = self.platform.client.await_run(run.dag_id, run.run_id, seconds=RUN_SECONDS, watch=watch_all)
             self.runs.append(done)
-            self.narrator.line(f"{run.dag_id}: {done.state} in {done.seconds:.1f} s")
+            self.console.line(f"{run.dag_id}: {done.state} in {done.seconds:.1f} s")
 
 
 def _partitions(settings: ClientSettings) -> list[Any]:
