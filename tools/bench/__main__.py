@@ -18,7 +18,7 @@ from rich.console import Console
 from tools.bench.engines.taking import PARTS
 from tools.bench.machine import Machine, this_machine
 from tools.bench.measures import Measure
-from tools.bench.report import markdown, terminal_table, write_between_markers, write_json
+from tools.bench.report import markdown, page_table, terminal_table, write_between_markers, write_json
 from tools.bench.settings import QUICK, Bench, Setting, Sizes
 
 BENCHES = {
@@ -101,7 +101,7 @@ def _hand_over(
     if json_file:
         write_json(json_file, measures, machine, moment)
     if write:
-        write_between_markers(write, markdown(measures, machine, moment))
+        write_between_markers(write, page_table(measures, machine, moment))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The table of measures: for the terminal, for a Markdown page, and as JSON."""
+"""The table of measures: for the terminal, as Markdown, for the page of the documentation, and as JSON."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tools.bench.measures import Measure, shown
 BEGIN = "<!-- figures: begin (written by python -m tools.bench --write) -->"
 END = "<!-- figures: end -->"
 COLUMNS = ("bench", "measured", "ours", "against", "peer", "ratio", "spread", "target", "")
+PAGE_COLUMNS = ("bench", "measured", "against", "ratio", "spread", "target", "")
 
 
 def cells(measure: Measure) -> tuple[str, ...]:
@@ -54,6 +55,20 @@ def markdown(measures: Iterable[Measure], machine: Machine, moment: datetime) ->
     head += [f"- {name}: {value}" for name, value in machine.lines()]
     rows = ["| " + " | ".join(row) + " |" for row in (COLUMNS, ("---",) * len(COLUMNS), *map(cells, measures))]
     return "\n".join([*head, "", *rows])
+
+
+def page_table(measures: Iterable[Measure], machine: Machine, moment: datetime) -> str:
+    """Returns what the documentation shows: the measures that have a target, as ratios."""
+    rows = [row_of_page(measure) for measure in measures if measure.target]
+    table = ["| " + " | ".join(row) + " |" for row in (PAGE_COLUMNS, ("---",) * len(PAGE_COLUMNS), *rows)]
+    about = "; ".join(f"{name}: {value}" for name, value in machine.lines())
+    return "\n".join([f"Taken on {moment.astimezone(UTC):%d %B %Y}. {about}.", "", *table])
+
+
+def row_of_page(measure: Measure) -> tuple[str, ...]:
+    """Returns one measure as texts, in the order of PAGE_COLUMNS; our own figure where there is no peer."""
+    bench, what, ours, against, _, ratio, *others = cells(measure)
+    return (bench, what, against, ours if measure.ratio is None else ratio, *others)
 
 
 def write_between_markers(page: Path, text: str) -> None:
