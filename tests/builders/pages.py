@@ -15,6 +15,8 @@ from textwrap import dedent
 PROJECT = Path(__file__).resolve().parents[2]
 _FENCED = re.compile(r"^( *)```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 _NOTE = re.compile(r"\s*\*Not run by a test: ([^*]+)\.\*$", re.MULTILINE)
+_NUMBER = re.compile(r"\d[\d,.]*")
+_FRAME = re.compile(r"[\u2500-\u257f]")
 _SHELLS = frozenset({"", "sh", "bash", "shell", "console"})
 
 
@@ -69,3 +71,20 @@ def block(page: str, containing: str) -> str:
     found = [each.text for each in blocks(page) if containing in each.text]
     assert len(found) == 1, f"{len(found)} blocks of {page} hold {containing!r}"
     return found[0]
+
+
+def lines_not_printed(shown: str, printed: str) -> list[str]:
+    """Returns the lines of a page's output that a command has not printed.
+
+    Numbers, frames of tables and the width of blanks may differ; `…` in a line is anything.
+    """
+    found = _comparable(printed)
+    return [line for line in shown.splitlines() if line.strip() and not _pattern(line).search(found)]
+
+
+def _comparable(text: str) -> str:
+    return " ".join(_NUMBER.sub("0", _FRAME.sub(" ", text)).split())
+
+
+def _pattern(line: str) -> re.Pattern[str]:
+    return re.compile(".*?".join(re.escape(_comparable(part)) for part in line.split("…")))

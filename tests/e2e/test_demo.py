@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from builders.pages import block
+from builders.pages import block, lines_not_printed
 from builders.terminal import Terminal, behind_make
 from e2e.processes import LOOPBACK, Process, alive, command_line, descendants, environment, listeners
 from e2e.secrets_left import SecretWatch, filled_tables, forms, places_with
@@ -69,6 +69,7 @@ def test_the_demo_publishes_reads_back_equal_and_leaves_nothing_behind(command, 
     assert "full: 100 read" in demo.text
     assert "urn:sdmx:org.sdmx.infomodel.datastructure.Dataflow=CITY:DF_00009_9(1.0)" in demo.text
     assert "null: deleted" in demo.text
+    assert [line for shown in shown_of_the_demo() for line in lines_not_printed(shown, demo.text)] == []
 
     outside = {place: line for place, line in observer.sockets.items() if place[0] not in LOOPBACK}
     assert outside == {}
@@ -98,6 +99,7 @@ def test_up_shows_where_to_log_in_keeps_secrets_and_ends_with_ctrl_c(command, tm
     (database,) = tmp_path.glob("contexture-*/airflow/airflow.db")
 
     assert "user admin   password " in up.text
+    assert lines_not_printed(block("tutorial.md", "user admin"), up.text) == []
     assert {place for place in observer.sockets if place[0] not in LOOPBACK} == set()
     # What a shell needs for the same connections: for the user's own eyes, and gone with the rest.
     (own,) = tmp_path.glob("contexture-*/shell.env")
@@ -111,6 +113,17 @@ def test_up_shows_where_to_log_in_keeps_secrets_and_ends_with_ctrl_c(command, tm
     type_in_a_second_terminal(up.text, tmp_path, first)
     assert up.interrupt(180) == 0, up.text[-3000:]
     assert left_after(observer, tmp_path) == ({}, [])
+
+
+def shown_of_the_demo() -> tuple[str, ...]:
+    """Returns what the pages show of the demo's output."""
+    return (
+        block("README.md", "all that was prepared"),
+        block("tutorial.md", "nothing sent"),
+        block("tutorial.md", "number-string"),
+        block("tutorial.md", "Kafka was killed"),
+        block("tutorial.md", "all that was prepared"),
+    )
 
 
 def left_after(observer: Observer, folder: Path, *, seconds: float = 60) -> tuple[dict[int, str], list[Path]]:
