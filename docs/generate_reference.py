@@ -16,7 +16,7 @@ from contexture.events.rules import Rule
 from contexture.kafka.error_codes import HINTS, MEANINGS, OF_OTHERS, ErrorClass
 from contexture.publications.checks import FOR_OPERATIONS, UNSUPPORTED, UnsupportedOption
 from contexture.publications.checks.quality import AGE_COLUMN, ATTRIBUTE_COLUMNS, ENTITY_COLUMNS, STRUCTURE_COLUMNS
-from contexture.publications.fields import Section
+from contexture.publications.fields import PublicationModel
 from contexture.publications.fingerprint import keys_that_change_records
 from contexture.publications.publication import PUBLICATIONS, Publication
 from contexture.sources.ngsi.rules import catalogue as of_entities
@@ -55,7 +55,7 @@ def publication_page() -> str:
     ]
     for name, field in Publication.model_fields.items():
         section = field.annotation
-        if isinstance(section, type) and issubclass(section, Section):
+        if isinstance(section, type) and issubclass(section, PublicationModel):
             lines += ["", f"## {name}", "", f"{field.description}.", "", *_table(name)]
     return "\n".join(lines) + "\n"
 
@@ -200,7 +200,7 @@ def _table(section: str) -> list[str]:
     for kind, model in PUBLICATIONS.items():
         owner = model.model_fields[section].annotation if section else model
         assert isinstance(owner, type)
-        assert issubclass(owner, Section)
+        assert issubclass(owner, PublicationModel)
         for name, key in _keys(kind, owner, "", at_top=not section):
             if kind != "operations" or name in FOR_OPERATIONS.get(section, ()):
                 found.setdefault(name, {})[kind] = key
@@ -208,7 +208,7 @@ def _table(section: str) -> list[str]:
     return [*head, *(_row(section, name, kinds) for name, kinds in found.items())]
 
 
-def _keys(kind: str, model: type[Section], prefix: str, *, at_top: bool) -> Iterator[tuple[str, _Key]]:
+def _keys(kind: str, model: type[PublicationModel], prefix: str, *, at_top: bool) -> Iterator[tuple[str, _Key]]:
     schema = SCHEMAS[kind]
     properties = schema["properties"] if at_top else schema["$defs"][model.__name__]["properties"]
     for name, field in model.model_fields.items():
@@ -216,7 +216,7 @@ def _keys(kind: str, model: type[Section], prefix: str, *, at_top: bool) -> Iter
             # What the loader puts there is no key of a file, and the schema leaves it out.
             continue
         nested = field.annotation
-        if not (isinstance(nested, type) and issubclass(nested, Section)):
+        if not (isinstance(nested, type) and issubclass(nested, PublicationModel)):
             yield f"{prefix}{name}", _Key(field, _type(schema, properties[name]))
         elif not at_top:
             yield from _keys(kind, nested, f"{prefix}{name}.", at_top=False)

@@ -48,7 +48,7 @@ def landing_rows(page: EntityPage, *, service: str, walk: int, first: int, bodie
     Args:
         walk: the number of the walk.
         first: the number of the first row within the walk.
-        bodies: False gives sightings: rows with operation `present` and no body.
+        bodies: False gives heads: rows with operation `present` and no body.
     """
     rows = len(page.entities)
     start = (walk << WALK_BITS) + first
@@ -56,14 +56,14 @@ def landing_rows(page: EntityPage, *, service: str, walk: int, first: int, bodie
         "ordinal": range(start, start + rows),
         "operation": ["upsert" if bodies else "present"] * rows,
         "scope": [service] * rows,
-        "path": [sighting.path for sighting in page.sightings],
-        "id": [sighting.id for sighting in page.sightings],
-        "type": [sighting.type for sighting in page.sightings],
-        "version": [sighting.modified for sighting in page.sightings],
+        "path": [head.path for head in page.heads],
+        "id": [head.id for head in page.heads],
+        "type": [head.type for head in page.heads],
+        "version": [head.modified for head in page.heads],
         "body": page.entities if bodies else [None] * rows,
         "media_type": [MEDIA_TYPE] * rows,
-        "created_at": [moment(sighting.created) for sighting in page.sightings],
-        "modified_at": [moment(sighting.modified) for sighting in page.sightings],
+        "created_at": [moment(head.created) for head in page.heads],
+        "modified_at": [moment(head.modified) for head in page.heads],
         "source_transaction": [None] * rows,
         "received_at": [page.received_at] * rows,
     }
@@ -133,7 +133,7 @@ class NgsiReader(DataSourceReader):
         from spark_jobs.data_sources.walks import counted, shared
 
         selection, walks = self._selection, self._selection.walks()
-        with open_broker(self._connection, selection.service, selection.dialect, patience=selection.patience) as broker:
+        with open_broker(self._connection, selection.service, selection.dialect, budget=selection.budget) as broker:
             return list(shared(broker, walks, counted(broker, walks), int(selection.parallel_readers)))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -152,11 +152,11 @@ class NgsiReader(DataSourceReader):
     def _rows(self, share: WalkShare) -> Iterator[pa.RecordBatch]:
         from contexture.sources.ngsi.connect import open_broker
 
-        selection, patience = self._selection, self._selection.patience
+        selection, budget = self._selection, self._selection.budget
         ends: dict[int, float] = {}
-        with open_broker(self._connection, selection.service, selection.dialect, patience=patience) as broker:
+        with open_broker(self._connection, selection.service, selection.dialect, budget=budget) as broker:
             for walk in share.walks:
-                now = patience.clock()
+                now = budget.clock()
                 # Slices of one walk share its time.
                 end = ends.setdefault(walk.number, now + float(selection.walk_deadline_seconds))
                 yield from self._walked(broker, walk, end - now)
@@ -164,7 +164,7 @@ class NgsiReader(DataSourceReader):
     def _walked(self, broker: Broker, walk: Walk, seconds: float) -> Iterator[pa.RecordBatch]:
 
         first = walk.slice << SLICE_BITS
-        for page in broker.walk(walk.query, deadline_seconds=seconds):
+        for page in broker.scan(walk.query, deadline_seconds=seconds):
             yield landing_rows(page, service=broker.service, walk=walk.number, first=first, bodies=walk.bodies)
             first += len(page.entities)
 

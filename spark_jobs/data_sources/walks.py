@@ -126,7 +126,7 @@ class Selection:
         return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) != field.default}
 
     @property
-    def patience(self) -> RetryBudget:
+    def budget(self) -> RetryBudget:
         """How its readers treat the broker."""
         return RetryBudget(pause_seconds=int(self.pause_milliseconds) / 1000)
 

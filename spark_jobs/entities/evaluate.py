@@ -261,7 +261,7 @@ class EntityEvaluator:
         rules: str | None = None,
         warnings: str | None = None,
     ) -> None:
-        """Takes down an entity without content to send: a sighting, a deletion, a refusal, one without attributes."""
+        """Takes down an entity without content to send: a head, a deletion, a refusal, one without attributes."""
         key = identity_key(identity)
         hashed = identity_hash(key)
         rows.narrow_rows.append(

@@ -52,7 +52,7 @@ def _land(storage: Storage, order: StageOrder, connection: BrokerConnection, int
     selection = whole_selection(order.publication)
     query = next(walk.query for walk in selection.walks() if walk.bodies)
     file = f"{PublicationFolder(order.publication.name).landing(order.run)}/{FILE}"
-    with open_history(connection, selection.service, selection.dialect, patience=selection.patience) as broker:
+    with open_history(connection, selection.service, selection.dialect, budget=selection.budget) as broker:
         pages = broker.history(
             query,
             interval,
@@ -66,18 +66,18 @@ def _land(storage: Storage, order: StageOrder, connection: BrokerConnection, int
 def _rows(pages: Iterable[EntityPage], service: str) -> Iterator[Row]:
     ordinal = FIRST_ORDINAL
     for page in pages:
-        for body, sighting in zip(page.entities, page.sightings, strict=True):
+        for body, head in zip(page.entities, page.heads, strict=True):
             yield {
                 "ordinal": ordinal,
                 "operation": "upsert",
                 "scope": service,
-                "path": sighting.path,
-                "id": sighting.id,
-                "type": sighting.type,
-                "version": sighting.modified,
+                "path": head.path,
+                "id": head.id,
+                "type": head.type,
+                "version": head.modified,
                 "body": body,
                 "media_type": media_type_of("ngsi-ld"),
-                "modified_at": moment(sighting.modified),
+                "modified_at": moment(head.modified),
                 "received_at": page.received_at,
             }
             ordinal += 1

@@ -92,23 +92,23 @@ class SecondLook:
         met = self._landed.met(self._walk.number)
         for page in self._pages():
             fresh = []
-            for index, sighting in enumerate(page.sightings):
-                self._note(sighting)
-                if sighting.identity not in met:
-                    met.add(sighting.identity)
+            for index, head in enumerate(page.heads):
+                self._note(head)
+                if head.identity not in met:
+                    met.add(head.identity)
                     fresh.append(index)
             if fresh:
                 yield page.only(tuple(fresh))
 
     def _pages(self) -> Iterator[EntityPage]:
         query, seconds = self._walk.query, self._deadline_seconds
-        yield from self._broker.walk(query, deadline_seconds=seconds)
+        yield from self._broker.scan(query, deadline_seconds=seconds)
         if len(self._created) < self._expected:
-            yield from self._broker.sweep(query, deadline_seconds=seconds)
+            yield from self._broker.scan_by_id(query, deadline_seconds=seconds)
 
-    def _note(self, sighting: EntityHead) -> None:
-        self._created[sighting.identity] = moment(sighting.created)
-        self._versions[sighting.identity, sighting.modified] += 1
+    def _note(self, head: EntityHead) -> None:
+        self._created[head.identity] = moment(head.created)
+        self._versions[head.identity, head.modified] += 1
 
 
 def _is_within(created: datetime | None, stretch: HistoryInterval | None) -> bool:
@@ -197,10 +197,8 @@ def read_source(
     walks = selection.walks()
     telling = [walk for walk in walks if walk.query.since is None]
     storage, folder = Storage(order.home), PublicationFolder(order.publication.name).landing(order.run)
-    patience = selection.patience
-    with open_broker(
-        connection, selection.service, selection.dialect, patience=patience, transport=transport
-    ) as broker:
+    budget = selection.budget
+    with open_broker(connection, selection.service, selection.dialect, budget=budget, transport=transport) as broker:
         # Anyone who is asked about its flavour is asked once, not by every task.
         selection = selection.spoken_to(broker.flavour)
         queries = tuple(broker.describe(walk.query) for walk in walks)

@@ -106,7 +106,7 @@ class ReadContext:
         Raises:
             ContextureError: as `Registry.held`.
         """
-        held = self.registry.held(self.reading.media_type)
+        held = self.registry.list_structures(self.reading.media_type)
         urns = (*held.urns, *held.other_names)
         meaning, names = SelectedStructures(self.selectors, urns), by_name(held.urns)
         selected = {name: names[name] for name in meaning.among(names)}

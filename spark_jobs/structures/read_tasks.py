@@ -16,11 +16,11 @@ import pyarrow as pa
 from contexture.errors import ContextureError, RetriableError, from_dict
 from contexture.sources.sdmx import Artefact, Format, StructureMessageError, Urn, split
 from contexture.sources.sdmx.registry import (
-    Query,
     Registry,
     RegistryConnection,
     Reply,
     ReplyTooLargeError,
+    StructureQuery,
     named_in,
     open_registry,
     read_first_supported,
@@ -71,7 +71,7 @@ class Many:
     """A bounded question whose answer holds many structures; those that are wanted are landed."""
 
     place: RowPosition
-    query: Query
+    query: StructureQuery
 
 
 @dataclass(frozen=True, slots=True)

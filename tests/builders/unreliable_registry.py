@@ -10,7 +10,7 @@ from random import Random
 
 from builders.registry import urn
 from contexture.errors import RetriableError
-from contexture.sources.sdmx.registry import Log, NotExpressible, NotModified, Query, Reply, StructureEntry
+from contexture.sources.sdmx.registry import Log, NotExpressible, NotModified, Reply, StructureEntry, StructureQuery
 from fakes.structure_registry import FakeRegistry
 
 _AGENCIES = ("X", "Y")
@@ -57,8 +57,8 @@ class UnreliableRegistry(FakeRegistry):
             self.submit({name: (f"V{len(self.log)}",)})
         self.modified = f"change {len(self.log)}"
 
-    def held(self, media_type: str | None = None) -> StructureEntry:
-        held = super().held(media_type)
+    def list_structures(self, media_type: str | None = None) -> StructureEntry:
+        held = super().list_structures(media_type)
         if self._is_false():
             some = tuple(name for name in held.urns if self._random.random() < 0.6)
             if not some:
@@ -70,7 +70,7 @@ class UnreliableRegistry(FakeRegistry):
         return super().unchanged_since(last_modified) or self._is_false()
 
     def read(
-        self, query: Query, media_type: str, into: Path, *, unless_modified_since: str | None = None
+        self, query: StructureQuery, media_type: str, into: Path, *, unless_modified_since: str | None = None
     ) -> Reply | NotModified | NotExpressible | None:
         if self._is_false():
             self.withheld = {name for name in self.now if self._random.random() < 0.6}

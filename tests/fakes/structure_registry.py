@@ -19,11 +19,11 @@ from contexture.sources.sdmx.registry import (
     LogResetError,
     NotExpressible,
     NotModified,
-    Query,
     RegistryTransaction,
     Reply,
     ReplyTooLargeError,
     StructureEntry,
+    StructureQuery,
 )
 from contexture.sources.sdmx.registry.interface import RegistryFlavour
 
@@ -116,7 +116,7 @@ class FakeRegistry:
         if self.ill:
             raise RetriableError("the registry is ill", next_step="wait")
 
-    def held(self, media_type: str | None = None) -> StructureEntry:
+    def list_structures(self, media_type: str | None = None) -> StructureEntry:
         self.asked.append("held")
         listed = tuple(urn for urn in self._moments[-1] if urn not in self.unlisted)
         return StructureEntry(listed, last_modified=self.modified)
@@ -125,12 +125,12 @@ class FakeRegistry:
         self.asked.append(f"unchanged since {last_modified}")
         return last_modified == self.modified
 
-    def queries(self, urns: Sequence[str]) -> tuple[Query, ...]:
+    def queries(self, urns: Sequence[str]) -> tuple[StructureQuery, ...]:
         named = [Urn.parse(urn) for urn in urns]
-        return tuple(dict.fromkeys(Query(each.class_name, each.agency) for each in named))
+        return tuple(dict.fromkeys(StructureQuery(each.class_name, each.agency) for each in named))
 
     def read(
-        self, query: Query, media_type: str, into: Path, *, unless_modified_since: str | None = None
+        self, query: StructureQuery, media_type: str, into: Path, *, unless_modified_since: str | None = None
     ) -> Reply | NotModified | NotExpressible | None:
         self.asked.append(str(query))
         if not self._writes(media_type):

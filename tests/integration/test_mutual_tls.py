@@ -73,8 +73,8 @@ class QuietServer(ThreadingHTTPServer):
 
 
 def walked(connection: BrokerConnection) -> list[str | None]:
-    with NgsiV2Client(connection, "vehicles", patience=RetryBudget(attempts=2, sleep=lambda _: None)) as client:
-        return [sighting.id for page in client.walk(EntityQuery("/a")) for sighting in page.sightings]
+    with NgsiV2Client(connection, "vehicles", budget=RetryBudget(attempts=2, sleep=lambda _: None)) as client:
+        return [head.id for page in client.scan(EntityQuery("/a")) for head in page.heads]
 
 
 def test_our_certificate_is_shown_to_a_broker_that_asks_for_it(broker: SecuredBroker) -> None:

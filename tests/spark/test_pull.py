@@ -391,7 +391,7 @@ def test_what_a_publication_says_about_reading_reaches_the_readers(tmp_path: Pat
     said = {"parallel_readers": 5, "pause_milliseconds": 40, "page_size": 70, "walk_deadline_seconds": 9}
     selection = selection_of(order(tmp_path, ids=["car1", "car2"], **said), None)
     assert (selection.parallel_readers, selection.page_size, selection.walk_deadline_seconds) == ("5", "70", "9")
-    assert selection.patience.pause_seconds == 0.04
+    assert selection.budget.pause_seconds == 0.04
     assert [walk.query.ids for walk in selection.walks()] == [("car1", "car2")]
 
 

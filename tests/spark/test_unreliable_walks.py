@@ -100,7 +100,7 @@ class PullOfUnreliable:
         with open_broker(CONNECTION, selection.service, selection.dialect, transport=network) as broker:
             for walk in share.walks:
                 first = walk.slice << SLICE_BITS
-                for page in broker.walk(walk.query):
+                for page in broker.scan(walk.query):
                     yield landing_rows(page, service=TENANT, walk=walk.number, first=first, bodies=walk.bodies)
                     first += len(page.entities)
 

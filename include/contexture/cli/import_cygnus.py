@@ -31,16 +31,16 @@ _STYLES = {
 
 def print_json(imported: Imported, output: Path | None) -> None:
     """One JSON document about everything."""
-    migration = imported.migration
+    result = imported.result
     document = {
         "right": imported.is_right,
         "publications": [
             {**dataclasses.asdict(draft), "path": str(output / file_name(draft.name)) if output else None}
-            for draft in migration.drafts
+            for draft in result.drafts
         ],
-        "parameters": [dataclasses.asdict(each) for each in migration.explained],
-        "connections": list(migration.connections),
-        "decisions": list(migration.decisions),
+        "parameters": [dataclasses.asdict(each) for each in result.explained],
+        "connections": list(result.connections),
+        "decisions": list(result.decisions),
         "differences": [difference._asdict() for difference in DIFFERENCES],
         "problems": [{**problem.as_dict(), "path": problem.path.name} for problem in imported.problems],
     }
@@ -50,8 +50,8 @@ def print_json(imported: Imported, output: Path | None) -> None:
 def print_text(imported: Imported, output: Path | None) -> None:
     """The publications, what became of each parameter, and what to do next."""
     console = Console(highlight=False, soft_wrap=True)
-    migration = imported.migration
-    for draft in migration.drafts:
+    result = imported.result
+    for draft in result.drafts:
         if output is None:
             console.print(Text(f"--- {file_name(draft.name)} ({draft.origin})", style="bold"))
             console.print(Text(draft.text))
@@ -60,9 +60,9 @@ def print_text(imported: Imported, output: Path | None) -> None:
     if output is not None:
         for name in imported.beside:
             console.print(Text(f"copied {output / name}", style="green"))
-    _print_parameters(console, migration.explained)
-    _print_list(console, "What the file doesn't say", migration.decisions)
-    _print_list(console, "Connections to make (they can hold what else your brokers ask for)", migration.connections)
+    _print_parameters(console, result.explained)
+    _print_list(console, "What the file doesn't say", result.decisions)
+    _print_list(console, "Connections to make (they can hold what else your brokers ask for)", result.connections)
     _print_differences(console)
     _print_problems(console, imported.problems)
 

@@ -30,7 +30,7 @@ def print_comparison_json(compared: Compared) -> None:
     """One JSON document about everything that differs."""
     comparison = compared.comparison
     document = {
-        "alike": compared.alike,
+        "alike": compared.are_equal,
         "left": _counts(compared.left),
         "right": _counts(compared.right),
         "topics_only_left": compared.only_left,
@@ -62,8 +62,8 @@ def print_comparison_text(compared: Compared) -> None:
     _print_some(console, "entities only left", [_show_record(entity) for entity in comparison.only_left])
     _print_some(console, "entities only right", [_show_record(entity) for entity in comparison.only_right])
     _print_some(console, "entities that differ", [_difference(each) for each in comparison.differing])
-    verdict = "both sides are equal" if compared.alike else "the sides differ"
-    style = "bold green" if compared.alike else "bold red"
+    verdict = "both sides are equal" if compared.are_equal else "the sides differ"
+    style = "bold green" if compared.are_equal else "bold red"
     console.print(Text(f"{comparison.equal} entities are equal; {verdict}", style=style))
 
 
@@ -317,4 +317,4 @@ def compare_topics(
     found = topic_comparison.compare_sides(left, right, pairs, timeout_seconds=timeout_seconds)
     show = print_comparison_json if as_json else print_comparison_text
     show(found)
-    raise typer.Exit(exit_codes.OK if found.alike else exit_codes.INVALID)
+    raise typer.Exit(exit_codes.OK if found.are_equal else exit_codes.INVALID)

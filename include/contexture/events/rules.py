@@ -91,7 +91,7 @@ class RuleFindings:
         self._severities = severities
         self.violations: list[Violation] = []
 
-    def wants(self, rule: str) -> bool:
+    def includes(self, rule: str) -> bool:
         """Whether violations of a rule are counted; what is off need not be looked for."""
         return rule in self._severities
 

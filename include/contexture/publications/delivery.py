@@ -13,7 +13,7 @@ from contexture.publications.fields import (
     Count,
     Flag,
     Positive,
-    Section,
+    PublicationModel,
     Text,
 )
 from contexture.publications.topics import TopicName
@@ -23,7 +23,7 @@ KEY_NONE = "none"
 KEY_TOPIC = "topic"
 
 
-class Batches(Section):
+class Batches(PublicationModel):
     """Retries of what could not be sent; parameter names and defaults are those of the Cygnus Kafka sink."""
 
     batch_ttl: Annotated[StrictInt, Field(ge=-1), ChangesNoRecord("when it is sent again, not what")] = Field(
@@ -49,7 +49,7 @@ Format = Literal["cygnus-lines", "ngsiv1", "ngsiv2", "ngsi-ld", "sdmx", "operati
 Envelope = Literal["none", "cloudevents-binary", "cloudevents-structured"]
 
 
-class Message(Section):
+class Message(PublicationModel):
     """The form of a record: its value, its envelope and its key."""
 
     format: Annotated[Format, ChangesRecords("the value of a record")] = Field(
@@ -102,7 +102,7 @@ class EventMessage(Message):
     ] = Field("cloudevents-binary", description="CloudEvents Kafka binding around the value")
 
 
-class Publish(Section):
+class Publish(PublicationModel):
     """How the outbox is sent."""
 
     connection: Annotated[ConnectionId, ChangesRecords("the cluster that records go to")] = Field(

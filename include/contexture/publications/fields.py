@@ -104,10 +104,10 @@ def is_wildcard(service_path: str) -> bool:
 def merge_service_paths(service_paths: tuple[str, ...]) -> tuple[str, ...]:
     """The paths in their order, each once, without those that another one covers: nothing is read twice."""
     once = tuple(dict.fromkeys(service_paths))
-    return tuple(path for path in once if not any(other != path and covers(other, path) for other in once))
+    return tuple(path for path in once if not any(other != path and path_contains(other, path) for other in once))
 
 
-def covers(outer: str, inner: str) -> bool:
+def path_contains(outer: str, inner: str) -> bool:
     """Whether everything that `inner` selects is selected by `outer` too."""
     if outer == inner:
         return True
@@ -194,7 +194,7 @@ class ChangesNoRecord:
     reason: str
 
 
-class Section(BaseModel):
+class PublicationModel(BaseModel):
     """Base of every part of a publication: immutable, and no key it doesn't know."""
 
     # Sections are built as parts of Publication only; building each on its own too would double the import time.

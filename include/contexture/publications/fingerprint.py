@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from hashlib import sha256
 
-from contexture.publications.fields import ChangesNoRecord, ChangesRecords, Section
+from contexture.publications.fields import ChangesNoRecord, ChangesRecords, PublicationModel
 from contexture.publications.publication import PUBLICATIONS, Publication
 
 
@@ -27,10 +27,10 @@ def marks() -> Iterator[tuple[str, object]]:
     yield from seen.items()
 
 
-def collect_marks(section: type[Section], above: str, seen: dict[str, object]) -> None:
+def collect_marks(section: type[PublicationModel], above: str, seen: dict[str, object]) -> None:
     """Adds the mark of each key of a section whose name begins with `above`, unless it is there already."""
     for name, field in section.model_fields.items():
-        if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
+        if isinstance(field.annotation, type) and issubclass(field.annotation, PublicationModel):
             collect_marks(field.annotation, f"{above}{name}.", seen)
         else:
             found = (each for each in field.metadata if isinstance(each, ChangesRecords | ChangesNoRecord))

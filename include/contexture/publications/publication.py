@@ -36,7 +36,14 @@ from contexture.publications.delivery import (
     StructureMessage,
     StructurePublish,
 )
-from contexture.publications.fields import ChangesNoRecord, ChangesRecords, OneOrMany, Positive, Schedule, Section
+from contexture.publications.fields import (
+    ChangesNoRecord,
+    ChangesRecords,
+    OneOrMany,
+    Positive,
+    PublicationModel,
+    Schedule,
+)
 from contexture.publications.problems import ModelProblemsError, looks_secret
 from contexture.publications.quality import EntityQuality, Quality
 from contexture.publications.source import STRUCTURE_FORM, NgsiSource, OperationsSource, SdmxSource, Source
@@ -46,7 +53,7 @@ MailAddress = Annotated[StrictStr, Field(pattern=r"^[^@\s,;<>]+@[^@\s,;<>]+$")]
 ImportPath = Annotated[StrictStr, Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$")]
 
 
-class NotifierCall(Section):
+class NotifierCall(PublicationModel):
     """A notifier of Airflow, and what it is made with."""
 
     notifier: ImportPath = Field(
@@ -66,7 +73,7 @@ class NotifierCall(Section):
         return arguments
 
 
-class Notify(Section):
+class Notify(PublicationModel):
     """Who hears of runs that failed or are late."""
 
     mail: Annotated[tuple[MailAddress, ...], OneOrMany, ChangesNoRecord("who hears of failures")] = Field(
@@ -86,7 +93,7 @@ StartPolicy = Literal["none", "pending", "full"]
 Name = Annotated[StrictStr, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,199}$")]
 
 
-class Resync(Section):
+class Resync(PublicationModel):
     """What a start of Contexture and a change of this file set off."""
 
     on_startup: Annotated[StartPolicy, ChangesNoRecord("when, not what")] = Field(
@@ -105,7 +112,7 @@ class EventResync(Resync):
     )
 
 
-class Retention(Section):
+class Retention(PublicationModel):
     """How long concluded runs are kept."""
 
     archive_days: Annotated[Positive, ChangesNoRecord("how long runs are kept")] = Field(
@@ -113,7 +120,7 @@ class Retention(Section):
     )
 
 
-class Publication(Section):
+class Publication(PublicationModel):
     """One configured flow: a source, a selection, topics, batches, the form of records, and how they are sent.
 
     The subclass is chosen by `source.kind`, by `Publication(...)` and by every way to read one.

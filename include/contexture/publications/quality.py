@@ -32,7 +32,7 @@ from contexture.publications.fields import (
     Flag,
     Number,
     Positive,
-    Section,
+    PublicationModel,
     Share,
     Text,
 )
@@ -209,7 +209,7 @@ def _check_rule(name: str) -> str:
 RuleName = Annotated[StrictStr, AfterValidator(_check_rule), Field(json_schema_extra={"enum": list(RULE_NAMES)})]
 
 
-class Range(Section):
+class Range(PublicationModel):
     """The numbers an attribute may have; either end may be open."""
 
     minimum: Number | None = Field(None, description="Smallest value that passes")
@@ -229,7 +229,7 @@ Scalar = StrictStr | StrictBool | StrictInt | StrictFloat
 ExpectationName = Annotated[StrictStr, Field(pattern=r"^(?:expect_[a-z0-9_]+|Expect[A-Za-z0-9]+)$")]
 
 
-class Expectation(Section):
+class Expectation(PublicationModel):
     """A Great Expectations expectation by its name and arguments."""
 
     name: ExpectationName = Field(description="Its name, such as expect_column_values_to_be_between")
@@ -250,7 +250,7 @@ class Expectation(Section):
         return self
 
 
-class Quality(Section):
+class Quality(PublicationModel):
     """Severities of row rules, limits of the whole snapshot, and further expectations."""
 
     rules: Annotated[dict[RuleName, Severity], ChangesNoRecord("what is held back; outbox ids cover it")] = Field(

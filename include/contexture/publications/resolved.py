@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from contexture.publications.fields import Section
+from contexture.publications.fields import PublicationModel
 from contexture.publications.publication import Publication
 
 CONTENTS = {"quality": {"model_documents"}, "topics": {"grouping_rules_content", "name_mappings_content"}}
@@ -40,10 +40,10 @@ def resolve_keys(publication: Publication) -> Iterator[ResolvedKey]:
     return _keys(publication, publication, 0, "")
 
 
-def _keys(publication: Publication, section: Section, depth: int, name: str) -> Iterator[ResolvedKey]:
+def _keys(publication: Publication, section: PublicationModel, depth: int, name: str) -> Iterator[ResolvedKey]:
     for key in type(section).model_fields:
         value = getattr(section, key)
-        if isinstance(value, Section):
+        if isinstance(value, PublicationModel):
             yield ResolvedKey(depth, key, None, is_default=False)
             yield from _keys(publication, value, depth + 1, key)
         elif key not in _HIDDEN_KEYS and publication.has_meaning(name, key):
@@ -55,7 +55,7 @@ def _yaml(value: object) -> str:
         return f"[{', '.join(map(_yaml, value))}]"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {_yaml(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, Section):
+    if isinstance(value, PublicationModel):
         return _yaml(value.model_dump(exclude_unset=True))
     if isinstance(value, str) and _PLAIN.match(value):
         return value

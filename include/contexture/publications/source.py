@@ -17,7 +17,7 @@ from contexture.publications.fields import (
     Flag,
     OneOrMany,
     Positive,
-    Section,
+    PublicationModel,
     SelectorText,
     Service,
     ServicePaths,
@@ -94,7 +94,7 @@ Names = Annotated[Texts, AfterValidator(_check_names)]
 Selectors = Annotated[tuple[SelectorText, ...], OneOrMany, AfterValidator(_check_different)]
 
 
-class ShrinkLimit(Section):
+class ShrinkLimit(PublicationModel):
     """How much of the source may vanish in one run unless confirmed: the larger of both."""
 
     share: Annotated[Share, ChangesNoRecord("a guard that stops a run")] = Field(
@@ -114,7 +114,7 @@ class ShrinkLimit(Section):
 _KINDS = "ngsi: a context broker; sdmx: a structure registry; operations: what Contexture itself did"
 
 
-class Source(Section):
+class Source(PublicationModel):
     """What is read, and from where; the subclass is chosen by `kind`.
 
     Attributes:

@@ -14,7 +14,7 @@ from contexture.publications.fields import (
     ConfigValue,
     Flag,
     Positive,
-    Section,
+    PublicationModel,
     SelectorText,
     Text,
 )
@@ -63,7 +63,7 @@ RouteTopic = Annotated[Text, AfterValidator(_check_route_topic)]
 RouteTopics = Annotated[tuple[RouteTopic, ...], _OneOrMany, AfterValidator(_check_different), Field(min_length=1)]
 
 
-class Route(Section):
+class Route(PublicationModel):
     """Registry: the topics of the structures that a selector selects."""
 
     select: SelectorText = Field(description="Selector of structures, such as Codelist=BIS:*(*)")
@@ -75,7 +75,7 @@ class Route(Section):
 Naming = Literal["cygnus", "cygnus-legacy", "injective", "fixed"]
 
 
-class Topics(Section):
+class Topics(PublicationModel):
     """Names and creation of topics."""
 
     naming: Annotated[Naming, ChangesRecords("names topics")] = Field(

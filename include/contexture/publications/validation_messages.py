@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, get_args, get_origin
 
 from pydantic.json_schema import SkipJsonSchema
 
-from contexture.publications.fields import Section
+from contexture.publications.fields import PublicationModel
 from contexture.publications.problems import Location, ModelProblem, looks_secret
 from contexture.publications.publication import PUBLICATIONS, NgsiPublication, Publication
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 Model = type[Publication]
 
 
-def section_at(location: Location, model: Model) -> type[Section] | None:
+def section_at(location: Location, model: Model) -> type[PublicationModel] | None:
     """The section at a location of a publication, also inside a list or under a free key; None elsewhere."""
-    section: type[Section] | None = model
+    section: type[PublicationModel] | None = model
     for part in location:
         if isinstance(part, str) and section is not None and part in section.model_fields:
             section = _section_in(section.model_fields[part].annotation)
@@ -39,7 +39,7 @@ def field_at(location: Location, model: Model) -> FieldInfo | None:
     return None
 
 
-def written_keys(section: type[Section]) -> list[str]:
+def written_keys(section: type[PublicationModel]) -> list[str]:
     """The keys of a section that people write; those that Contexture fills in are hidden from editors too."""
     return [name for name, field in section.model_fields.items() if not _is_hidden(field)]
 
@@ -49,11 +49,11 @@ def all_leaves() -> tuple[tuple[str, ...], ...]:
     return tuple(dict.fromkeys(path for model in PUBLICATIONS.values() for path in leaves(model)))
 
 
-def leaves(section: type[Section], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def leaves(section: type[PublicationModel], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """The path of every key that holds a value rather than a section, in the order of the model."""
     for name, field in section.model_fields.items():
         annotation = field.annotation
-        if isinstance(annotation, type) and issubclass(annotation, Section):
+        if isinstance(annotation, type) and issubclass(annotation, PublicationModel):
             yield from leaves(annotation, (*above, name))
         else:
             yield (*above, name)
@@ -63,9 +63,9 @@ def _is_hidden(field: FieldInfo) -> bool:
     return SkipJsonSchema in map(type, field.metadata)
 
 
-def _section_in(annotation: object) -> type[Section] | None:
+def _section_in(annotation: object) -> type[PublicationModel] | None:
     if isinstance(annotation, type) and get_origin(annotation) is None:
-        return annotation if issubclass(annotation, Section) else None
+        return annotation if issubclass(annotation, PublicationModel) else None
     arguments = get_args(annotation)
     for argument in arguments[:1] if get_origin(annotation) is Annotated else arguments:
         found = _section_in(argument)

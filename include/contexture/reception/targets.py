@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from contexture.errors import RetriableError
 from contexture.publications import NgsiPublication, Publication
-from contexture.publications.fields import covers
+from contexture.publications.fields import path_contains
 from contexture.reception.access import Access
 from contexture.sources.ngsi.entity import TYPE_SEPARATOR
 from contexture.sources.ngsi.notifications import MAXIMUM_BYTES, Notification, NotificationError
@@ -76,7 +76,7 @@ class NotificationTarget:
 
     def _check_paths(self, notification: Notification) -> None:
         for path in sorted({entity.service_path for entity in notification.entities}):
-            if not any(covers(selected, path) for selected in self.service_paths):
+            if not any(path_contains(selected, path) for selected in self.service_paths):
                 raise _foreign(
                     f"the service path {path[:60]!r} is outside the publication's selection",
                     "correct the subscription's service path or its URL",

@@ -33,7 +33,7 @@ def test_order_and_times_do_not_count():
 
     found = compare(left, right)
 
-    assert found.alike
+    assert found.are_equal
     assert found.equal == 1
 
 
@@ -41,14 +41,14 @@ def test_what_came_as_ngsiv1_is_the_same_with_is_pattern():
     element = {"id": "car1", "type": "car", "isPattern": "false", "attributes": [{"name": "a", "value": "1"}]}
     received = ngsi_bodies.line(service="s", service_path="/p", timestamp_ms=1, entity={}, context_element=element)
 
-    assert compare(side(received), side(line({"a": {"value": "1"}}))).alike
+    assert compare(side(received), side(line({"a": {"value": "1"}}))).are_equal
 
 
 def test_the_newest_value_of_each_attribute_counts():
     partial = ngsi_bodies.join([line({"speed": number(1)}, 1), line({"oil": number(2)}, 2)])
     late = line({"speed": number(9)}, 0)
 
-    assert compare(side(partial, late), side(line({"speed": number(1), "oil": number(2)}, 3))).alike
+    assert compare(side(partial, late), side(line({"speed": number(1), "oil": number(2)}, 3))).are_equal
 
 
 def test_what_differs_is_named():
@@ -57,7 +57,7 @@ def test_what_differs_is_named():
 
     found = compare(left, right)
 
-    assert not found.alike
+    assert not found.are_equal
     assert found.only_left == (("s", "/p", "car2", "car"),)
     assert found.only_right == (("s", "/p", "car3", "car"),)
     (differing,) = found.differing
@@ -68,7 +68,7 @@ def test_what_differs_is_named():
 def test_other_literals_are_other_values():
     written = line({"speed": number(1)})
 
-    assert not compare(side(written), side(written.replace(b'"value":1', b'"value":1.0'))).alike
+    assert not compare(side(written), side(written.replace(b'"value":1', b'"value":1.0'))).are_equal
 
 
 @pytest.mark.parametrize("value", [b"", b"{}", b"[]", b"no json", b'{"headers":[1],"body":{}}', line({})[:-2]])

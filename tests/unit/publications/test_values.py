@@ -166,7 +166,7 @@ def test_a_schedule_is_described_in_words(expression: str, words: str) -> None:
     ],
 )
 def test_a_path_covers(outer, inner, expected):
-    assert fields.covers(outer, inner) is expected
+    assert fields.path_contains(outer, inner) is expected
 
 
 def test_the_rules_that_may_be_set_are_those_that_there_are():

@@ -61,28 +61,28 @@ def outcome(reading: object) -> object:
 
 def _ngsiv2(data: bytes) -> object:
     query = EntityQuery(types=("car",), page_size=2)
-    with NgsiV2Client(_CONNECTION, "vehicles", patience=PATIENCE, transport=answering(data)) as broker:
+    with NgsiV2Client(_CONNECTION, "vehicles", budget=PATIENCE, transport=answering(data)) as broker:
         return (
             outcome(lambda: broker.count(query)),
             outcome(lambda: broker.time_at(query, 0)),
-            outcome(lambda: list(islice(broker.walk(query, deadline_seconds=_DEADLINE_SECONDS), _PAGES))),
+            outcome(lambda: list(islice(broker.scan(query, deadline_seconds=_DEADLINE_SECONDS), _PAGES))),
         )
 
 
 def _linked_data(data: bytes) -> object:
     query = EntityQuery(types=("car",), page_size=2)
-    with NgsiLdClient(_CONNECTION, "vehicles", patience=PATIENCE, transport=answering(data)) as broker:
+    with NgsiLdClient(_CONNECTION, "vehicles", budget=PATIENCE, transport=answering(data)) as broker:
         return (
             outcome(lambda: broker.count(query)),
             outcome(broker.types),
-            outcome(lambda: list(islice(broker.walk(query, deadline_seconds=_DEADLINE_SECONDS), _PAGES))),
+            outcome(lambda: list(islice(broker.scan(query, deadline_seconds=_DEADLINE_SECONDS), _PAGES))),
         )
 
 
 def _temporal(data: bytes) -> object:
     query = EntityQuery(types=("car",))
     stretch = HistoryInterval(_START, _START + timedelta(milliseconds=4))
-    with NgsiLdHistoryClient(_CONNECTION, "vehicles", patience=PATIENCE, transport=answering(data)) as broker:
+    with NgsiLdHistoryClient(_CONNECTION, "vehicles", budget=PATIENCE, transport=answering(data)) as broker:
         return outcome(lambda: list(islice(broker.history(query, stretch, deadline_seconds=_DEADLINE_SECONDS), _PAGES)))
 
 

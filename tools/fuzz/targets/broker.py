@@ -10,8 +10,8 @@ from contexture.events import content_hash
 from contexture.publications import NgsiPublication
 from contexture.records.messages.rendering import Renderer, renderer
 from contexture.sources.ngsi.entity import ParsedEntity, parse_entity
-from contexture.sources.ngsi.entity_head import read_entity_head, sight_linked_data
-from contexture.sources.ngsi.history import parse_evolution, told
+from contexture.sources.ngsi.entity_head import read_entity_head, read_linked_data_head
+from contexture.sources.ngsi.history import entity_versions, parse_entity_history
 from contexture.sources.ngsi.notifications import NotificationError, parse_notification, read_notification
 from contexture.sources.ngsi.notifications.headers import read_headers
 from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity
@@ -90,13 +90,15 @@ def _ngsiv2(body: bytes) -> object:
 
 
 def _linked_data(body: bytes) -> object:
-    sight_linked_data(body)
+    read_linked_data_head(body)
     return _judged(parse_entity(body, service="vehicles", form="ngsi-ld", attribute_times=True), "ngsi-ld")
 
 
 def _history(body: bytes) -> object:
-    evolution = parse_evolution(body)
-    return len(list(told(evolution, evolution, whole=True))) + len(list(told(evolution, None, whole=False)))
+    evolution = parse_entity_history(body)
+    return len(list(entity_versions(evolution, evolution, whole=True))) + len(
+        list(entity_versions(evolution, None, whole=False))
+    )
 
 
 def _notification(data: bytes) -> object:

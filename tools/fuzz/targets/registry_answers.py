@@ -13,7 +13,7 @@ from contexture.sources.sdmx.formats import Format
 from contexture.sources.sdmx.registry.connect import open_registry
 from contexture.sources.sdmx.registry.connection import Product, RegistryConnection
 from contexture.sources.sdmx.registry.fusion import FusionRegistry
-from contexture.sources.sdmx.registry.interface import Query
+from contexture.sources.sdmx.registry.interface import StructureQuery
 from contexture.sources.sdmx.registry.rest import SdmxRegistry
 from contexture.sources.sdmx.registry.structures import StructurePaths
 from contexture.sources.sdmx.registry.transport import StructureDownloads
@@ -40,7 +40,7 @@ def _fusion(data: bytes) -> object:
     with FusionRegistry(_CONNECTION, _transport(answering(data)), _V2, Product("12.4.2")) as registry:
         return (
             outcome(registry.probe),
-            outcome(registry.held),
+            outcome(registry.list_structures),
             outcome(lambda: registry.transactions(None)),
             outcome(lambda: registry.transactions(11)),
             outcome(registry.all_urns),
@@ -54,16 +54,16 @@ def _generic(data: bytes) -> object:
     with SdmxRegistry(_CONNECTION, _transport(answering(data)), _V2) as registry:
         return (
             outcome(registry.probe),
-            outcome(registry.held),
+            outcome(registry.list_structures),
             outcome(lambda: registry.unchanged_since("Thu, 01 Jan 2026 12:00:00 GMT")),
-            outcome(lambda: registry.read(Query(), _ML, into)),
+            outcome(lambda: registry.read(StructureQuery(), _ML, into)),
             outcome(lambda: registry.read_one(URN, _ML, into)),
         )
 
 
 def _unknown(data: bytes) -> object:
     def opened() -> object:
-        with open_registry(_CONNECTION, patience=PATIENCE, transport=answering(data)) as registry:
+        with open_registry(_CONNECTION, budget=PATIENCE, transport=answering(data)) as registry:
             return registry
 
     return outcome(opened)

@@ -18,19 +18,19 @@ class Imported:
     """What an import made.
 
     Attributes:
-        migration: the publications and everything said about them.
+        result: the publications and everything said about them.
         beside: the files that the publications name, by the names they have there.
         problems: what `contexture check` says about the publications, notes included.
     """
 
-    migration: ImportResult
+    result: ImportResult
     beside: dict[str, bytes]
     problems: tuple[Problem, ...]
 
     @property
     def is_right(self) -> bool:
         """Whether every value was kept and every publication passes."""
-        return self.migration.is_clean and not any(problem.severity == "error" for problem in self.problems)
+        return self.result.is_clean and not any(problem.severity == "error" for problem in self.problems)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +52,14 @@ def from_cygnus(agent: Path, asked: ImportRequest) -> Imported:
     given = _given(asked.grouping, asked.mappings)
     names = (path.name if path else None for path in (asked.grouping, asked.mappings))
     text = _text(_read(agent))
-    migration = import_agent(text, files=RuleFiles(*names), services=asked.services, release=asked.release)
-    used = {name for draft in migration.drafts for name in draft.files}
+    result = import_agent(text, files=RuleFiles(*names), services=asked.services, release=asked.release)
+    used = {name for draft in result.drafts for name in draft.files}
     beside = {name: content for name, content in given.items() if name in used}
     with TemporaryDirectory() as folder:
-        _write(migration, beside, Path(folder))
+        _write(result, beside, Path(folder))
         loaded = discover(Path(folder))
     problems = tuple(problem for each in loaded for problem in (each.error.problems if each.error else each.notes))
-    return Imported(migration, beside, problems)
+    return Imported(result, beside, problems)
 
 
 def _given(*paths: Path | None) -> dict[str, bytes]:
@@ -94,7 +94,7 @@ def write(imported: Imported, folder: Path, *, force: bool) -> None:
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _write(imported.migration, imported.beside, folder)
+        _write(imported.result, imported.beside, folder)
     except OSError as error:
         raise ConfigurationError(
             f"{folder} can't be written: {error.strerror}", next_step="check the path and permissions"
@@ -102,7 +102,7 @@ def write(imported: Imported, folder: Path, *, force: bool) -> None:
 
 
 def _names(imported: Imported) -> list[str]:
-    return [*(file_name(draft.name) for draft in imported.migration.drafts), *imported.beside]
+    return [*(file_name(draft.name) for draft in imported.result.drafts), *imported.beside]
 
 
 def file_name(publication: str) -> str:
@@ -110,8 +110,8 @@ def file_name(publication: str) -> str:
     return f"{publication}.yaml"
 
 
-def _write(migration: ImportResult, beside: dict[str, bytes], folder: Path) -> None:
-    for draft in migration.drafts:
+def _write(result: ImportResult, beside: dict[str, bytes], folder: Path) -> None:
+    for draft in result.drafts:
         (folder / file_name(draft.name)).write_text(draft.text, encoding="utf-8")
     for name, content in beside.items():
         (folder / name).write_bytes(content)

@@ -236,7 +236,7 @@ def import_agent(
             "the file lists no sink of the class NGSIKafkaSink",
             next_step="name the agent's configuration, such as agent_1.conf, and see that `<agent>.sinks` lists it",
         )
-    return _Plan(agents, sinks, files or RuleFiles(), _different(services), release).migration()
+    return _Plan(agents, sinks, files or RuleFiles(), _different(services), release).result()
 
 
 def _different(services: Sequence[str]) -> tuple[str, ...]:
@@ -263,7 +263,7 @@ class _Plan:
         self._connections: dict[str, str] = {}
         self._names: set[str] = set()
 
-    def migration(self) -> ImportResult:
+    def result(self) -> ImportResult:
         drafts = tuple(draft(flow) for sink in self._sinks for flow in self._flows(sink))
         self._decide(
             "the context broker's address: Cygnus was notified by it and doesn't know it",

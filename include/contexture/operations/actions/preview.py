@@ -33,7 +33,7 @@ from contexture.sources.ngsi import (
     open_broker,
     parse_entity,
 )
-from contexture.sources.ngsi.entity_head import listed
+from contexture.sources.ngsi.entity_head import split_entity_list
 from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity, unreadable
 from contexture.sources.ngsi.rules.values import coerce_numbers
 
@@ -184,7 +184,7 @@ def from_file(path: Path, publication: NgsiPublication) -> SampleEntities:
 
 
 def _bodies(content: bytes) -> list[bytes]:
-    bodies = listed(content) if content.startswith(b"[") else _alone_or_on_lines(content)
+    bodies = split_entity_list(content) if content.startswith(b"[") else _alone_or_on_lines(content)
     if not bodies:
         raise ValueError("it is empty")
     return bodies
@@ -206,7 +206,7 @@ def from_broker(connection: BrokerConnection, publication: NgsiPublication, limi
     """
     entities: list[SampleEntity] = []
     source = publication.source
-    with open_broker(connection, source.service, Dialect.of(source), patience=_PATIENCE) as broker:
+    with open_broker(connection, source.service, Dialect.of(source), budget=_PATIENCE) as broker:
         reference_time = broker.probe()
         # Scopes of NGSI-LD are selected at once, for an entity may have several.
         paths = (",".join(source.service_path),) if source.api == "ngsi-ld" else source.service_path
@@ -234,7 +234,7 @@ def _of_path(broker: Broker, publication: NgsiPublication, path: str, limit: int
         page_size=limit,
     )
     hint = None if fields.is_wildcard(path) else path
-    page = next(broker.walk(query, deadline_seconds=_DEADLINE_SECONDS), None)
+    page = next(broker.scan(query, deadline_seconds=_DEADLINE_SECONDS), None)
     if page is not None:
         yield from (SampleEntity(body, hint, page.received_at) for body in page.entities[:limit])
 

@@ -143,11 +143,11 @@ def _asked(broker: BrokerConnection, service: str) -> tuple[Flavour, EntityForm,
     from contexture.sources.ngsi.broker import SPEAKS_LINKED_DATA
     from contexture.sources.ngsi.connect import detect
 
-    patience = RetryBudget(attempts=1, first_wait_seconds=0.1, longest_wait_seconds=0.1)
-    flavour = detect(broker, patience=patience)
+    budget = RetryBudget(attempts=1, first_wait_seconds=0.1, longest_wait_seconds=0.1)
+    flavour = detect(broker, budget=budget)
 
     def ask(api: EntityForm) -> tuple[Flavour, EntityForm, datetime]:
-        with open_broker(broker, service, Dialect(api, flavour), patience=patience) as client:
+        with open_broker(broker, service, Dialect(api, flavour), budget=budget) as client:
             return flavour, api, client.probe()
 
     if flavour in SPEAKS_LINKED_DATA:
@@ -235,7 +235,7 @@ class RegistryCheck:
 
     def _look_into(self, registry: FusionRegistry | SdmxRegistry, connection: RegistryConnection) -> None:
         self._step("product", lambda: registry, _product)
-        held = self._step("list", lambda: registry.held(self._media_type), _listed)
+        held = self._step("list", lambda: registry.list_structures(self._media_type), _listed)
         if held is None:
             self._not_tried("credentials", "structure")
             return
@@ -250,7 +250,7 @@ class RegistryCheck:
         )
         try:
             with _reached(anybody) as registry:
-                public = set(registry.held(self._media_type).urns)
+                public = set(registry.list_structures(self._media_type).urns)
         except ContextureError:
             return "taken: without them the registry lists nothing"
         more = len(set(held.urns) - public)
@@ -295,7 +295,7 @@ class RegistryCheck:
 
 
 def _reached(connection: RegistryConnection) -> FusionRegistry | SdmxRegistry:
-    return open_registry(connection, patience=_ONCE)
+    return open_registry(connection, budget=_ONCE)
 
 
 def _product(registry: FusionRegistry | SdmxRegistry) -> str:

@@ -83,7 +83,7 @@ def preview_of_registry(publication: SdmxPublication, connection: RegistryConnec
     from contexture.sources.sdmx.registry import open_registry
 
     with open_registry(connection, flavour=publication.source.flavour) as registry:
-        held = registry.held(publication.source.media_type)
+        held = registry.list_structures(publication.source.media_type)
     return preview(publication, connection.address, list(held.urns))
 
 

@@ -139,7 +139,7 @@ def _of_registry(loaded: LoadedPublication, publication: SdmxPublication, progre
 
     media_type = str(publication.source.media_type)
     with _registry(publication) as registry:
-        held = registry.held(media_type).urns
+        held = registry.list_structures(media_type).urns
         chosen = select_structures([Selector.parse(text) for text in publication.source.select], held)
         topics = router(publication.topics).route(chosen, held=held).topics
         names = sorted({name for each in topics.values() for name in each})

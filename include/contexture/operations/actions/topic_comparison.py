@@ -84,7 +84,7 @@ class TopicComparison:
     differing: tuple[Differing, ...]
 
     @property
-    def alike(self) -> bool:
+    def are_equal(self) -> bool:
         """Whether both sides are equal."""
         return not (self.only_left or self.only_right or self.differing)
 
@@ -178,9 +178,9 @@ class Compared:
     comparison: TopicComparison
 
     @property
-    def alike(self) -> bool:
+    def are_equal(self) -> bool:
         """Whether both sides are equal, in the same topics."""
-        return self.comparison.alike and not (self.only_left or self.only_right)
+        return self.comparison.are_equal and not (self.only_left or self.only_right)
 
 
 def compare_sides(left: str, right: str, pairs: Pairs, *, timeout_seconds: float) -> Compared:

@@ -22,7 +22,7 @@ from contexture.operations.verification.contents import content_reader, place_of
 from contexture.publications import NgsiPublication, Publication, SdmxPublication
 from contexture.publications.bounded_patterns import BoundedPattern
 from contexture.publications.delivery import KEY_IDENTITY
-from contexture.publications.fields import covers
+from contexture.publications.fields import path_contains
 from contexture.records.topics import TopicNamer
 from contexture.records.topics.structure_routes import Router, router
 from contexture.sources.ngsi.attributes import instance_key
@@ -236,7 +236,7 @@ def _selection(publication: NgsiPublication) -> Callable[[ContextIdentity], bool
         types = identity.type.split(",") if is_linked_data else [identity.type]
         return (
             identity.service == source.service
-            and (is_linked_data or any(covers(path, identity.service_path) for path in source.service_path))
+            and (is_linked_data or any(path_contains(path, identity.service_path) for path in source.service_path))
             and (not source.types or any(kind in source.types for kind in types))
             and (type_pattern is None or any(type_pattern.search(kind) for kind in types))
             and (not source.ids or identity.id in source.ids)

@@ -123,7 +123,7 @@ class BrokerView:
     def walk(self) -> Iterator[Met]:
         """As `SourceView.walk`; also what a walk may have passed over, where the broker can be swept."""
         for number, query in enumerate(self._queries):
-            for read in (self._broker.walk, self._broker.sweep):
+            for read in (self._broker.scan, self._broker.scan_by_id):
                 for page in read(query, deadline_seconds=self._seconds):
                     yield from self._of_page(number, query, page)
 
@@ -134,7 +134,7 @@ class BrokerView:
             some = tuple(ids[first : first + _IDS_AT_ONCE])
             for number, query in enumerate(self._queries):
                 asked = replace(query, ids=some, id_pattern=None)
-                for page in self._broker.walk(asked, deadline_seconds=self._seconds):
+                for page in self._broker.scan(asked, deadline_seconds=self._seconds):
                     yield from self._of_page(number, asked, page)
 
     def can_ask(self, entity: bytes) -> bool:
@@ -183,7 +183,7 @@ class BrokerView:
 
     def _of_page(self, walk: int, query: EntityQuery, page: EntityPage) -> Iterator[Met]:
         received_ms = round(page.received_at.timestamp() * 1000)
-        for body, seen in zip(page.entities, page.sightings, strict=True):
+        for body, seen in zip(page.entities, page.heads, strict=True):
             path = query.known_path or seen.path or "/"
             shown = ContextIdentity(self._publication.source.service, path, seen.id or "", seen.type or "")
             # Objects without an id are different ones, so that each counts.
@@ -317,6 +317,6 @@ def open_broker_view(publication: NgsiPublication, connection: BrokerConnection)
         ConfigurationError: the connection cannot be used, or the broker does not take its credentials.
     """
     source = publication.source
-    patience = RetryBudget(pause_seconds=source.pause_milliseconds / 1000)
-    with open_broker(connection, source.service, Dialect.of(source), patience=patience) as broker:
+    budget = RetryBudget(pause_seconds=source.pause_milliseconds / 1000)
+    with open_broker(connection, source.service, Dialect.of(source), budget=budget) as broker:
         yield BrokerView(publication, broker)

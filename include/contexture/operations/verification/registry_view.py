@@ -149,7 +149,7 @@ class RegistryView:
 
     def _selected(self) -> Mapping[str, str]:
         """URNs of the selected structures by name, as the registry lists them now; their routes are kept."""
-        held = self._registry.held(self._media_type)
+        held = self._registry.list_structures(self._media_type)
         meaning, names = SelectedStructures(self._selectors, (*held.urns, *held.other_names)), by_name(held.urns)
         selected = {name: names[name] for name in meaning.among(names)}
         routed = self._router.route(list(selected.values()), held=list(selected.values()))

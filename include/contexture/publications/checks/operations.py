@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from contexture.publications.fields import Section
+from contexture.publications.fields import PublicationModel
 from contexture.publications.problems import ModelProblem
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def of_operations(publication: OperationsPublication) -> Findings:
     """A finding for everything that means nothing or can't be for `kind: operations`."""
     for name in type(publication).model_fields:
         section = getattr(publication, name)
-        if isinstance(section, Section):
+        if isinstance(section, PublicationModel):
             yield from _without_meaning(name, section)
     if not publication.topics.topics:
         message = "nothing says where the events go"
@@ -44,7 +44,7 @@ def of_operations(publication: OperationsPublication) -> Findings:
         yield ModelProblem(("publish", "shards"), message, "leave it out", _KIND)
 
 
-def _without_meaning(name: str, section: Section) -> Findings:
+def _without_meaning(name: str, section: PublicationModel) -> Findings:
     for key in section.model_fields_set:
         # A publication that was written out has every default in it.
         default = type(section).model_fields[key].default

@@ -89,7 +89,7 @@ class Router:
         """
         urns = tuple(dict.fromkeys(urns))
         all_held = urns if held is None else tuple(held)
-        routes = [(frozenset(selector.choose(all_held)), topics) for selector, topics in self._routes]
+        routes = [(frozenset(selector.select(all_held)), topics) for selector, topics in self._routes]
         topics: dict[str, tuple[str, ...]] = {}
         refused: dict[str, TopicNameError] = {}
         for urn in urns:

@@ -79,17 +79,17 @@ class HttpConnection:
     def __post_init__(self) -> None:
         url = self._url()
         if url.scheme not in {"http", "https"} or not url.host:
-            raise self.mistake(f"{self.WHO}'s address is no HTTP address")
+            raise self.validation_error(f"{self.WHO}'s address is no HTTP address")
         unsendable = [name for name, value in self.headers.items() if _UNSENDABLE.search(f"{name}{value}")]
         if unsendable:
-            raise self.mistake(f"{self.WHO}'s header {unsendable[0]!r} holds a line break")
+            raise self.validation_error(f"{self.WHO}'s header {unsendable[0]!r} holds a line break")
         if self.timeout_seconds <= 0:
-            raise self.mistake(f"{self.WHO}'s timeout_seconds is not above 0")
+            raise self.validation_error(f"{self.WHO}'s timeout_seconds is not above 0")
         object.__setattr__(self, "base_url", self.base_url.rstrip("/"))
         object.__setattr__(self, "headers", dict(self.headers))
 
     @classmethod
-    def mistake(cls, message: str) -> ConfigurationError:
+    def validation_error(cls, message: str) -> ConfigurationError:
         """The error of a connection that can't be used."""
         return ConfigurationError(
             message,
@@ -111,7 +111,7 @@ class HttpConnection:
         except ValueError:
             return host == "localhost"
 
-    def trust(self) -> bool | ssl.SSLContext:
+    def ssl_context(self) -> bool | ssl.SSLContext:
         """What `verify` and our own certificate mean to httpx.
 
         Raises:
@@ -147,7 +147,7 @@ class HttpConnection:
             document = msgspec.json.decode(text, type=cls.DOCUMENT)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             # The decoder's words name members and types, never values.
-            raise cls.mistake(f"{cls.WHO}'s connection can not be read: {error}") from None
+            raise cls.validation_error(f"{cls.WHO}'s connection can not be read: {error}") from None
         return cls(**{name: getattr(document, name) for name in cls.DOCUMENT.__struct_fields__})
 
     def _url(self) -> httpx.URL:
@@ -155,7 +155,7 @@ class HttpConnection:
             return httpx.URL(self.base_url)
         except (httpx.InvalidURL, TypeError) as error:
             # `from None`: the foreign error may quote a password in the address.
-            raise self.mistake(f"{self.WHO}'s address is no address ({type(error).__name__})") from None
+            raise self.validation_error(f"{self.WHO}'s address is no address ({type(error).__name__})") from None
 
 
 def _bundle(path: str) -> ssl.SSLContext:

@@ -56,7 +56,7 @@ class PageTooLargeError(RejectedError):
 
 
 @contextmanager
-def translated(address: str, who: str = BROKER) -> Iterator[None]:
+def translate_http_error(address: str, who: str = BROKER) -> Iterator[None]:
     """Turns httpx's exceptions into ours, once.
 
     Args:

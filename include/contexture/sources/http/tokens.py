@@ -14,7 +14,7 @@ import msgspec
 
 from contexture.errors import ConfigurationError, ContextureError
 from contexture.sources.http.content_encoding import decoded_pieces
-from contexture.sources.http.errors import RETRIED_STATUSES, BrokerUnavailableError, translated
+from contexture.sources.http.errors import RETRIED_STATUSES, BrokerUnavailableError, translate_http_error
 
 GrantKind = Literal["client_credentials", "password", "keyrock"]
 GRANTS: tuple[GrantKind, ...] = ("client_credentials", "password", "keyrock")
@@ -127,12 +127,12 @@ class Tokens:
         name = self._grant.header
         return {name: f"Bearer {self._token.text}" if name.lower() == "authorization" else self._token.text}
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """Makes the next request ask for a new token."""
         self._token = None
 
     def _fetch(self) -> _Token:
-        with translated(self._grant.address, _WHO), self._request() as response:
+        with translate_http_error(self._grant.address, _WHO), self._request() as response:
             status, body = response.status_code, self._body(response)
         if status not in {httpx.codes.OK, httpx.codes.CREATED}:
             raise self._refusal(status)

@@ -23,7 +23,7 @@ from contexture.sources.http.errors import (
     page_timeout,
     problem_named,
     refusal_error,
-    translated,
+    translate_http_error,
 )
 from contexture.sources.http.tokens import Tokens
 
@@ -63,7 +63,7 @@ class RetryBudget:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     """A whole 200 answer. `received_at`: when its last byte came. `broker_time`: its Date header.
 
     `is_partial`: it was a 206, which only a question that takes parts is answered with.
@@ -95,15 +95,15 @@ class HttpClient:
     """One connection to one source that stays open, with the credentials of its `HttpConnection`."""
 
     def __init__(
-        self, connection: HttpConnection, patience: RetryBudget, transport: httpx.BaseTransport | None = None
+        self, connection: HttpConnection, budget: RetryBudget, transport: httpx.BaseTransport | None = None
     ) -> None:
         self._connection = connection
-        self.patience = patience
+        self.budget = budget
         seconds = connection.timeout_seconds
-        with translated(connection.address, connection.WHO):
+        with translate_http_error(connection.address, connection.WHO):
             settings: dict[str, Any] = {
                 "timeout": httpx.Timeout(seconds, connect=min(_CONNECT_SECONDS, seconds)),
-                "verify": connection.trust(),
+                "verify": connection.ssl_context(),
                 "transport": transport,
                 # One request at a time, so that readers are all there is in flight.
                 "limits": httpx.Limits(max_connections=1, max_keepalive_connections=1),
@@ -117,7 +117,7 @@ class HttpClient:
         self._token_client = httpx.Client(headers=_CODINGS, **settings) if connection.grant else None
         self._tokens = None
         if connection.grant and self._token_client:
-            self._tokens = Tokens(connection.grant, self._token_client, patience.clock)
+            self._tokens = Tokens(connection.grant, self._token_client, budget.clock)
 
     def close(self) -> None:
         """Gives the connections back."""
@@ -125,7 +125,7 @@ class HttpClient:
         if self._token_client:
             self._token_client.close()
 
-    def patiently(self, call: Callable[[], Given], on: type[Exception], deadline: float | None = None) -> Given:
+    def retrying(self, call: Callable[[], Given], on: type[Exception], deadline: float | None = None) -> Given:
         """What the call gives, tried again on errors of one class.
 
         Args:
@@ -134,14 +134,12 @@ class HttpClient:
         Raises:
             Exception: of that class, when it came at the last try too.
         """
-        patience = self.patience
+        budget = self.budget
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(on),
-            wait=patience.wait,
-            stop=lambda state: (
-                state.attempt_number >= patience.attempts or self.is_over(deadline, state.upcoming_sleep)
-            ),
-            sleep=patience.sleep,
+            wait=budget.wait,
+            stop=lambda state: state.attempt_number >= budget.attempts or self.is_over(deadline, state.upcoming_sleep),
+            sleep=budget.sleep,
             reraise=True,
         )
         return retrying(call)
@@ -153,7 +151,7 @@ class HttpClient:
         except TokenRefusedError:
             if self._tokens is None:
                 raise
-        self._tokens.forget()
+        self._tokens.invalidate()
         return call()
 
     @contextmanager
@@ -168,28 +166,28 @@ class HttpClient:
         """The answer to a request with our credentials, whose body has not been read yet.
 
         Raises:
-            ContextureError: see `contexture.sources.http.errors.translated`.
+            ContextureError: see `contexture.sources.http.errors.translate_http_error`.
         """
-        with translated(self._connection.address, self._connection.WHO):
+        with translate_http_error(self._connection.address, self._connection.WHO):
             own = dict(headers) | (self._tokens.header() if self._tokens else {})
             with self._client.stream(method, path, headers=wire(own), params=parameters, content=body) as response:
                 yield response
 
     def is_over(self, deadline: float | None, seconds_ahead: float = 0.0) -> bool:
         """Whether a deadline has passed, or will have in so many seconds."""
-        return deadline is not None and self.patience.clock() + seconds_ahead >= deadline
+        return deadline is not None and self.budget.clock() + seconds_ahead >= deadline
 
 
 class HttpTransport:
     """Sends questions to one context broker."""
 
     def __init__(
-        self, connection: BrokerConnection, patience: RetryBudget, transport: httpx.BaseTransport | None = None
+        self, connection: BrokerConnection, budget: RetryBudget, transport: httpx.BaseTransport | None = None
     ) -> None:
         self._address = connection.address
         self._seconds = connection.timeout_seconds
-        self._patience = patience
-        self._client = HttpClient(connection, patience, transport)
+        self._budget = budget
+        self._client = HttpClient(connection, budget, transport)
 
     def close(self) -> None:
         """Gives the connections back."""
@@ -197,17 +195,17 @@ class HttpTransport:
 
     def get(
         self, path: str, headers: Mapping[str, str], parameters: Mapping[str, str], deadline: float | None = None
-    ) -> Answer:
-        """The whole answer to a GET request; see `ask`."""
-        return self.ask(HttpRequest("GET", path, headers, parameters), deadline)
+    ) -> HttpResponse:
+        """The whole answer to a GET request; see `send`."""
+        return self.send(HttpRequest("GET", path, headers, parameters), deadline)
 
-    def rest(self, deadline: float) -> None:
+    def pause(self, deadline: float) -> None:
         """Leaves the broker alone for the pause between two pages, but not beyond the deadline."""
-        seconds = min(self._patience.pause_seconds, deadline - self._patience.clock())
+        seconds = min(self._budget.pause_seconds, deadline - self._budget.clock())
         if seconds > 0:
-            self._patience.sleep(seconds)
+            self._budget.sleep(seconds)
 
-    def ask(self, question: HttpRequest, deadline: float | None = None) -> Answer:
+    def send(self, question: HttpRequest, deadline: float | None = None) -> HttpResponse:
         """The whole answer.
 
         Args:
@@ -216,9 +214,9 @@ class HttpTransport:
         Raises:
             ContextureError: see `contexture.sources.http.errors`.
         """
-        return self._client.patiently(lambda: self._try(question, deadline), BrokerUnavailableError, deadline)
+        return self._client.retrying(lambda: self._try(question, deadline), BrokerUnavailableError, deadline)
 
-    def _try(self, question: HttpRequest, deadline: float | None) -> Answer:
+    def _try(self, question: HttpRequest, deadline: float | None) -> HttpResponse:
         if self._client.is_over(deadline):
             raise RetriableError(
                 f"reading the context broker at {self._address} took longer than the publication allows",
@@ -226,7 +224,7 @@ class HttpTransport:
             )
         return self._client.with_new_token(lambda: self._send(question))
 
-    def _send(self, question: HttpRequest) -> Answer:
+    def _send(self, question: HttpRequest) -> HttpResponse:
         request = self._client.stream(
             question.method, question.path, question.headers, dict(question.parameters), question.body
         )
@@ -238,19 +236,21 @@ class HttpTransport:
                 raise refusal_error(self._address, response, question.parameters, path=question.path, problem=problem)
             return self._read(response)
 
-    def _read(self, response: httpx.Response) -> Answer:
+    def _read(self, response: httpx.Response) -> HttpResponse:
         # httpx's time-outs are per piece; a broker that drips would hold a page for ever.
-        over = self._patience.clock() + self._seconds
+        over = self._budget.clock() + self._seconds
         body = bytearray()
         for piece in decoded_pieces(response, f"the context broker at {self._address}"):
             body += piece
-            if len(body) > self._patience.page_bytes:
-                raise _too_large(self._address, self._patience.page_bytes)
-            if self._patience.clock() > over:
+            if len(body) > self._budget.page_bytes:
+                raise _too_large(self._address, self._budget.page_bytes)
+            if self._budget.clock() > over:
                 raise page_timeout(self._address)
         received_at = datetime.now(UTC)
         is_partial = response.status_code == httpx.codes.PARTIAL_CONTENT
-        return Answer(bytes(body), response.headers, received_at, date_of(response.headers) or received_at, is_partial)
+        return HttpResponse(
+            bytes(body), response.headers, received_at, date_of(response.headers) or received_at, is_partial
+        )
 
 
 def wire(headers: Mapping[str, str]) -> dict[bytes, bytes]:

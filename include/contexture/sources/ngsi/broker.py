@@ -13,8 +13,8 @@ import httpx
 
 from contexture.errors import ConfigurationError
 from contexture.sources.http.connection import BrokerConnection
-from contexture.sources.http.transport import Answer, HttpTransport, RetryBudget
-from contexture.sources.ngsi.entity_head import EntityHead, listed
+from contexture.sources.http.transport import HttpResponse, HttpTransport, RetryBudget
+from contexture.sources.ngsi.entity_head import EntityHead, split_entity_list
 from contexture.sources.ngsi.query import EntityQuery
 
 Flavour = Literal["orion", "orion-ld", "scorpio", "stellio", "unknown"]
@@ -52,7 +52,7 @@ class EntityPage:
     """
 
     entities: list[bytes]
-    sightings: tuple[EntityHead, ...]
+    heads: tuple[EntityHead, ...]
     received_at: datetime
     broker_time: datetime
 
@@ -61,9 +61,7 @@ class EntityPage:
         if len(indices) == len(self.entities):
             return self
         entities = [self.entities[index] for index in indices]
-        return EntityPage(
-            entities, tuple(self.sightings[index] for index in indices), self.received_at, self.broker_time
-        )
+        return EntityPage(entities, tuple(self.heads[index] for index in indices), self.received_at, self.broker_time)
 
 
 class Broker(ABC):
@@ -72,7 +70,7 @@ class Broker(ABC):
     Args:
         connection: where it is.
         service: the tenant; the default one when empty.
-        patience: how long to bear with a broker that is away.
+        budget: how long to bear with a broker that is away.
         transport: stands in for the network in tests.
 
     Attributes:
@@ -94,14 +92,14 @@ class Broker(ABC):
         connection: BrokerConnection,
         service: str,
         *,
-        patience: RetryBudget | None = None,
+        budget: RetryBudget | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self.address = connection.address
         self.service = service
         self.flavour: Flavour = "unknown"
-        self._patience = patience or RetryBudget()
-        self._transport = HttpTransport(connection, self._patience, transport)
+        self._budget = budget or RetryBudget()
+        self._transport = HttpTransport(connection, self._budget, transport)
 
     def __enter__(self) -> Self:
         return self
@@ -133,7 +131,7 @@ class Broker(ABC):
         """How many entities a query selects; a hint only, for a broker counts apart from what it shows.
 
         Raises:
-            ContextureError: as `walk`.
+            ContextureError: as `scan`.
         """
 
     def time_at(self, query: EntityQuery, place: int) -> str | None:
@@ -142,13 +140,13 @@ class Broker(ABC):
         None where there is no such entity, it shows no time, or walks of this broker go along none.
 
         Raises:
-            ContextureError: as `walk`.
+            ContextureError: as `scan`.
         """
         del query, place
         return None
 
     @abstractmethod
-    def walk(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[EntityPage]:
+    def scan(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[EntityPage]:
         """Everything a query selects, page by page; what is there all the while is not missed, whatever changes.
 
         That holds while of two answers in succession one is true. An entity that changes during the walk may come
@@ -161,25 +159,27 @@ class Broker(ABC):
             RejectedError: one entity alone is too large to be read.
         """
 
-    def sweep(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[EntityPage]:
+    def scan_by_id(
+        self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS
+    ) -> Iterator[EntityPage]:
         """Once more what a query selects, in another way, for what a walk may have passed over; nothing by default.
 
         Raises:
-            ContextureError: as `walk`.
+            ContextureError: as `scan`.
         """
         del query, deadline_seconds
         return iter(())
 
-    def _page_of(self, answer: Answer, sight: Callable[[bytes], EntityHead]) -> EntityPage:
+    def _page_of(self, answer: HttpResponse, sight: Callable[[bytes], EntityHead]) -> EntityPage:
         """The entities of an answer, each looked at by `sight`."""
         try:
-            entities = listed(answer.body)
+            entities = split_entity_list(answer.body)
         except (ValueError, RecursionError) as error:
             # `from None`: a decoder's words may quote the data.
             raise self._no_broker("a JSON list of entities", error) from None
         return EntityPage(entities, tuple(map(sight, entities)), answer.received_at, answer.broker_time)
 
-    def _total_of(self, answer: Answer) -> int:
+    def _total_of(self, answer: HttpResponse) -> int:
         """How many entities the headers of an answer count."""
         text = answer.headers.get(self._total_header, "")
         if not text.isascii() or not text.isdigit() or len(text) > _LONGEST_TOTAL:

@@ -30,7 +30,7 @@ _OWN_RESOURCES: tuple[tuple[str, bytes, Flavour], ...] = (
 
 
 def detect(
-    connection: BrokerConnection, *, patience: RetryBudget | None = None, transport: httpx.BaseTransport | None = None
+    connection: BrokerConnection, *, budget: RetryBudget | None = None, transport: httpx.BaseTransport | None = None
 ) -> Flavour:
     """The broker at a connection; unknown where a proxy hides the resources that show.
 
@@ -38,7 +38,7 @@ def detect(
         RetriableError: the broker is away.
         ConfigurationError: it does not take our credentials.
     """
-    network = HttpTransport(connection, patience or RetryBudget(), transport)
+    network = HttpTransport(connection, budget or RetryBudget(), transport)
     try:
         for path, mark, flavour in _OWN_RESOURCES:
             if _says(network, path, mark):
@@ -91,7 +91,7 @@ def open_broker(
     service: str,
     dialect: Dialect | None = None,
     *,
-    patience: RetryBudget | None = None,
+    budget: RetryBudget | None = None,
     transport: httpx.BaseTransport | None = None,
 ) -> Broker:
     """A client of one service of a broker; to be closed.
@@ -102,7 +102,7 @@ def open_broker(
         connection: where it is.
         service: the tenant; the default one when empty.
         dialect: how it is spoken to; NGSIv2 when None.
-        patience: how long to bear with a broker that is away.
+        budget: how long to bear with a broker that is away.
         transport: stands in for the network in tests.
 
     Raises:
@@ -111,20 +111,20 @@ def open_broker(
     """
     asked = dialect or Dialect()
     if asked.api == "ngsiv2":
-        return NgsiV2Client(connection, service, patience=patience, transport=transport)
+        return NgsiV2Client(connection, service, budget=budget, transport=transport)
     return NgsiLdClient(
         connection,
         service,
         context=asked.context,
-        flavour=asked.flavour or detect(connection, patience=patience, transport=transport),
-        patience=patience,
+        flavour=asked.flavour or detect(connection, budget=budget, transport=transport),
+        budget=budget,
         transport=transport,
     )
 
 
 def open_history(
-    connection: BrokerConnection, service: str, dialect: Dialect, *, patience: RetryBudget | None = None
+    connection: BrokerConnection, service: str, dialect: Dialect, *, budget: RetryBudget | None = None
 ) -> NgsiLdHistoryClient:
     """A client of the history of one tenant of an NGSI-LD broker; arguments and errors as `open_broker`."""
-    flavour = dialect.flavour or detect(connection, patience=patience)
-    return NgsiLdHistoryClient(connection, service, context=dialect.context, flavour=flavour, patience=patience)
+    flavour = dialect.flavour or detect(connection, budget=budget)
+    return NgsiLdHistoryClient(connection, service, context=dialect.context, flavour=flavour, budget=budget)

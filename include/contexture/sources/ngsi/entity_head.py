@@ -108,7 +108,7 @@ class _LinkedDataHead(msgspec.Struct):
 _LINKED_DATA_HEAD = msgspec.json.Decoder(_LinkedDataHead)
 
 
-def sight_linked_data(body: bytes) -> EntityHead:
+def read_linked_data_head(body: bytes) -> EntityHead:
     """Reads an entity's head, whatever else is wrong with it; it has times where `options=sysAttrs` was asked."""
     try:
         head = _LINKED_DATA_HEAD.decode(body)
@@ -135,7 +135,7 @@ _BLANK = re.compile(r"[ \t\n\r]*")
 _SCANNER = json.JSONDecoder(parse_int=str, parse_float=str, strict=False)
 
 
-def listed(body: bytes) -> list[bytes]:
+def split_entity_list(body: bytes) -> list[bytes]:
     """The items of a JSON list as they were written, also those that hold what JSON forbids (half of a character, NaN).
 
     An item like that is for the rules to refuse; the others of its page are as good as ever.

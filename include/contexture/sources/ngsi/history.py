@@ -30,11 +30,11 @@ import orjson
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.events import parse_json
 from contexture.sources.http.errors import NotOfferedError, PageTimeoutError, PageTooLargeError
-from contexture.sources.http.transport import Answer, HttpRequest
+from contexture.sources.http.transport import HttpRequest, HttpResponse
 from contexture.sources.ngsi.attributes import instances, is_plain, is_removed
 from contexture.sources.ngsi.broker import WALK_DEADLINE_SECONDS, EntityPage, Flavour, excludes_federated
 from contexture.sources.ngsi.entity import EntityError, broker_time, system_time
-from contexture.sources.ngsi.entity_head import sight_linked_data
+from contexture.sources.ngsi.entity_head import read_linked_data_head
 from contexture.sources.ngsi.ngsi_ld import NgsiLdClient, TypeQuery, combine_type_queries
 from contexture.sources.ngsi.paging import broker_text
 from contexture.sources.ngsi.query import EntityQuery
@@ -115,7 +115,7 @@ class Instance:
 
 
 @dataclass(frozen=True, slots=True)
-class Evolution:
+class EntityHistory:
     """The instances of one entity that an answer holds, in the order of their times.
 
     Attributes:
@@ -127,16 +127,16 @@ class Evolution:
     head: Mapping[str, object]
     instances: tuple[Instance, ...]
 
-    def within(self, stretch: HistoryInterval) -> Evolution:
+    def within(self, stretch: HistoryInterval) -> EntityHistory:
         """Only what happened in a stretch."""
-        return Evolution(self.id, self.head, tuple(one for one in self.instances if one.at in stretch))
+        return EntityHistory(self.id, self.head, tuple(one for one in self.instances if one.at in stretch))
 
-    def until(self, time: datetime) -> Evolution:
+    def until(self, time: datetime) -> EntityHistory:
         """Only what happened before a time."""
-        return Evolution(self.id, self.head, tuple(one for one in self.instances if one.at < time))
+        return EntityHistory(self.id, self.head, tuple(one for one in self.instances if one.at < time))
 
 
-def parse_evolution(body: bytes) -> Evolution:
+def parse_entity_history(body: bytes) -> EntityHistory:
     """Reads one entity of a temporal answer; number literals stay as they are.
 
     Raises:
@@ -148,10 +148,12 @@ def parse_evolution(body: bytes) -> Evolution:
         raise _unreadable("an entity of the history has no id")
     found = (one for member, value in document.items() for one in _instances(member, value))
     head = {member: value for member, value in document.items() if member in _HEAD}
-    return Evolution(name, head, tuple(sorted(found, key=attrgetter("at"))))
+    return EntityHistory(name, head, tuple(sorted(found, key=attrgetter("at"))))
 
 
-def told(evolution: Evolution, before: Evolution | None, *, whole: bool) -> Iterator[tuple[datetime, bytes]]:
+def entity_versions(
+    evolution: EntityHistory, before: EntityHistory | None, *, whole: bool
+) -> Iterator[tuple[datetime, bytes]]:
     """The entity after each of its changes, in NGSI-LD's normalized form, with the time.
 
     Args:
@@ -352,7 +354,7 @@ class NgsiLdHistoryClient(NgsiLdClient):
             ConfigurationError: it refuses us or the query, or more happened at one moment than it shows.
             EntityError: what it shows is no history.
         """
-        deadline = self._patience.clock() + deadline_seconds
+        deadline = self._budget.clock() + deadline_seconds
         names = query.types or self._types_twice(query.type_pattern, deadline)
         questions = tuple(TypeQuery(query, types) for types in combine_type_queries(names))
         waiting = [interval]
@@ -380,26 +382,26 @@ class NgsiLdHistoryClient(NgsiLdClient):
         self, questions: tuple[TypeQuery, ...], stretch: HistoryInterval, whole: bool, deadline: float
     ) -> EntityPage | None:
         changes: dict[str, list[tuple[datetime, bytes]]] = {}
-        last: Answer | None = None
+        last: HttpResponse | None = None
         for question in questions:
-            found: dict[str, Evolution] = {}
+            found: dict[str, EntityHistory] = {}
             for answer, evolutions in self._pages(history_parameters(question, stretch), deadline, takes_parts=False):
                 last, kept = answer, (evolution.within(stretch) for evolution in evolutions)
                 found |= {one.id: one for one in kept if one.instances and one.id not in changes}
                 self._bound(found, stretch)
             before = self._before(question.types, found, stretch.start, deadline) if whole else {}
-            changes |= {name: list(told(one, before.get(name), whole=whole)) for name, one in found.items()}
+            changes |= {name: list(entity_versions(one, before.get(name), whole=whole)) for name, one in found.items()}
         rows = sorted((at, name, body) for name, told_of in changes.items() for at, body in told_of)
         if last is None or not rows:
             return None
         bodies = [body for _, _, body in rows]
-        return EntityPage(bodies, tuple(map(sight_linked_data, bodies)), last.received_at, last.broker_time)
+        return EntityPage(bodies, tuple(map(read_linked_data_head, bodies)), last.received_at, last.broker_time)
 
     def _before(
-        self, types: str, changed: dict[str, Evolution], time: datetime, deadline: float
-    ) -> dict[str, Evolution]:
+        self, types: str, changed: dict[str, EntityHistory], time: datetime, deadline: float
+    ) -> dict[str, EntityHistory]:
         """What was known of the changed entities before a time."""
-        known: dict[str, Evolution] = {}
+        known: dict[str, EntityHistory] = {}
         for ids in combine_type_queries(changed):
             parameters = last_known_parameters(types, ids, time)
             for _, evolutions in self._pages(parameters, deadline, takes_parts=True):
@@ -408,25 +410,25 @@ class NgsiLdHistoryClient(NgsiLdClient):
 
     def _pages(
         self, parameters: dict[str, str], deadline: float, *, takes_parts: bool
-    ) -> Iterator[tuple[Answer, list[Evolution]]]:
+    ) -> Iterator[tuple[HttpResponse, list[EntityHistory]]]:
         """All pages of a question; one that was answered in part is too much, unless parts are what was asked for."""
         paging, asked = TemporalPaging(self.flavour), {**parameters, **excludes_federated(self.flavour)}
         while not paging.over:
             answer = self._asked(asked | paging.parameters(), deadline)
             if answer.is_partial and not takes_parts:
                 raise _TooMuchError(range_end(answer.headers.get("content-range", "")))
-            evolutions = [parse_evolution(body) for body in self._page_of(answer, sight_linked_data).entities]
+            evolutions = [parse_entity_history(body) for body in self._page_of(answer, read_linked_data_head).entities]
             paging.advance((evolution.id for evolution in evolutions), answer.headers)
             if not evolutions:
                 self.probe(deadline)
             yield answer, evolutions
             if not paging.over:
-                self._transport.rest(deadline)
+                self._transport.pause(deadline)
 
-    def _asked(self, parameters: dict[str, str], deadline: float) -> Answer:
+    def _asked(self, parameters: dict[str, str], deadline: float) -> HttpResponse:
         question = HttpRequest("GET", TEMPORAL_ENTITIES, self._headers, parameters, takes_parts=True)
         try:
-            return self._transport.ask(question, deadline)
+            return self._transport.send(question, deadline)
         except NotOfferedError as error:
             raise NotOfferedError(
                 f"the context broker at {self.address} shows no history",
@@ -434,7 +436,7 @@ class NgsiLdHistoryClient(NgsiLdClient):
                 "same address), or backfill an interval that is archived",
             ) from error
 
-    def _bound(self, found: dict[str, Evolution], stretch: HistoryInterval) -> None:
+    def _bound(self, found: dict[str, EntityHistory], stretch: HistoryInterval) -> None:
         too_many = sum(len(one.instances) for one in found.values()) > INSTANCES_AT_ONCE
         if too_many and stretch.halves(None) is not None:
             raise _TooMuchError(None)

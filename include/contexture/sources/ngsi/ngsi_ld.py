@@ -35,7 +35,7 @@ import msgspec
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.http.errors import PageTimeoutError, PageTooLargeError, TokenRefusedError
-from contexture.sources.http.transport import Answer, RetryBudget
+from contexture.sources.http.transport import HttpResponse, RetryBudget
 from contexture.sources.ngsi.broker import (
     WALK_DEADLINE_SECONDS,
     Broker,
@@ -44,7 +44,7 @@ from contexture.sources.ngsi.broker import (
     excludes_federated,
     largest_page,
 )
-from contexture.sources.ngsi.entity_head import EntityHead, moment, sight_linked_data
+from contexture.sources.ngsi.entity_head import EntityHead, moment, read_linked_data_head
 from contexture.sources.ngsi.query import EntityQuery
 
 MAX_WALKS = 3
@@ -340,7 +340,7 @@ class NgsiLdClient(Broker):
         service: the tenant; the default one when empty.
         context: URL of the @context that names are written by; without it a broker answers with full IRIs.
         flavour: which broker it is, where that is known.
-        patience: how long to bear with a broker that is away.
+        budget: how long to bear with a broker that is away.
         transport: stands in for the network in tests.
 
     Raises:
@@ -359,10 +359,10 @@ class NgsiLdClient(Broker):
         *,
         context: str = "",
         flavour: Flavour = "unknown",
-        patience: RetryBudget | None = None,
+        budget: RetryBudget | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        super().__init__(connection, service, patience=patience, transport=transport)
+        super().__init__(connection, service, budget=budget, transport=transport)
         self.flavour = flavour
         self._headers = headers(service, context)
 
@@ -385,11 +385,11 @@ class NgsiLdClient(Broker):
         """How many entities a query selects; one whose types are asked for apart is counted for each.
 
         Raises:
-            ContextureError: as `walk`.
+            ContextureError: as `scan`.
         """
         return sum(self._counted(question, None) for question in self._questions(query, None))
 
-    def walk(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[EntityPage]:
+    def scan(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[EntityPage]:
         """Everything a query selects, page by page; what is there all the while is not missed.
 
         Types are asked for by name, as many at once as an address has room for. A walk along `dateModified` gives what
@@ -402,7 +402,7 @@ class NgsiLdClient(Broker):
             ConfigurationError: it refuses us or the query, or is no NGSI-LD broker.
             RejectedError: one entity alone is too large to be read.
         """
-        deadline = self._patience.clock() + deadline_seconds
+        deadline = self._budget.clock() + deadline_seconds
         for question in self._questions(query, deadline):
             yield from self._walk_types(question, deadline)
 
@@ -449,16 +449,16 @@ class NgsiLdClient(Broker):
         walk = OffsetWalk(min(question.query.page_size, largest_page(self.flavour)))
         while not walk.over:
             answer = self._answer(question, walk, deadline)
-            page = self._page_of(answer, sight_linked_data)
+            page = self._page_of(answer, read_linked_data_head)
             if not page.entities:
                 # A database that went away shows as an empty page, which would look like the end.
                 self.probe(deadline)
             name = answer.headers.get("ngsild-entitymap", "")
-            fresh = walk.advance(LinkedDataPage(page.sightings, self._total_of(answer), name))
+            fresh = walk.advance(LinkedDataPage(page.heads, self._total_of(answer), name))
             if fresh:
                 yield page.only(fresh)
             if not walk.over:
-                self._transport.rest(deadline)
+                self._transport.pause(deadline)
         if walk.is_short and question.query.since is not None:
             # Entities that enter the selection meanwhile would hide from any count what the walk did not meet.
             raise RetriableError(
@@ -466,7 +466,7 @@ class NgsiLdClient(Broker):
                 next_step="let the run be retried, or read when less is written",
             )
 
-    def _answer(self, question: TypeQuery, walk: OffsetWalk, deadline: float) -> Answer:
+    def _answer(self, question: TypeQuery, walk: OffsetWalk, deadline: float) -> HttpResponse:
         """The page at the walk's place: smaller if it is too much at once, of the broker's own size if it refuses."""
         named = {"ngsild-entitymap": walk.entity_map} if walk.entity_map else {}
         offers = self.flavour in {"scorpio", "unknown"} and not walk.offset

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from contexture.sources.http.errors import PageTimeoutError, PageTooLargeError
-from contexture.sources.http.transport import Answer
+from contexture.sources.http.transport import HttpResponse
 from contexture.sources.ngsi.broker import WALK_DEADLINE_SECONDS, Broker, EntityPage
 from contexture.sources.ngsi.entity_head import read_entity_head
 from contexture.sources.ngsi.paging import KeysetCursor
@@ -42,23 +42,23 @@ class NgsiV2Client(Broker):
         """How many entities a query selects; a hint only, for the broker counts apart from what it shows.
 
         Raises:
-            ContextureError: as `walk`.
+            ContextureError: as `scan`.
         """
         question = build_entities_request(self._scope(query.service_path), query.count_parameters())
-        return self._total_of(self._transport.ask(question))
+        return self._total_of(self._transport.send(question))
 
     def time_at(self, query: EntityQuery, place: int) -> str | None:
         """The time that the entity at a place of a walk's order shows, None where there is none.
 
         Raises:
-            ContextureError: as `walk`.
+            ContextureError: as `scan`.
         """
         parameters = replace(query, identities_only=True).page_parameters(since=None, offset=place, limit=1)
-        answer = self._transport.ask(build_entities_request(self._scope(query.service_path), parameters))
-        shown = [sighting.time(query.field) for sighting in self._parsed(answer, query).sightings]
+        answer = self._transport.send(build_entities_request(self._scope(query.service_path), parameters))
+        shown = [head.time(query.field) for head in self._parsed(answer, query).heads]
         return shown[0] if shown else None
 
-    def walk(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[EntityPage]:
+    def scan(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[EntityPage]:
         """Everything a query selects, page by page; what is there all the while is not missed, whatever changes.
 
         An entity that changes during the walk may come twice, in its old and its new content. What was not changed is
@@ -69,7 +69,7 @@ class NgsiV2Client(Broker):
             ConfigurationError: it refuses us or the query, or is no context broker.
             RejectedError: one entity alone is too large to be read.
         """
-        deadline = self._patience.clock() + deadline_seconds
+        deadline = self._budget.clock() + deadline_seconds
         cursor: KeysetCursor | None = KeysetCursor.start(query)
         while cursor is not None:
             cursor, page = self._page(query, cursor, deadline)
@@ -81,17 +81,19 @@ class NgsiV2Client(Broker):
                 yield page.only(step.fresh)
             cursor = step.following
             if cursor is not None:
-                self._transport.rest(deadline)
+                self._transport.pause(deadline)
 
-    def sweep(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[EntityPage]:
+    def scan_by_id(
+        self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS
+    ) -> Iterator[EntityPage]:
         """Everything a query selects by plain page numbers, also what has no time that a walk could go along.
 
         It may miss what stays and repeat what it gave while others write: for looking once more at what a walk missed.
 
         Raises:
-            ContextureError: as `walk`.
+            ContextureError: as `scan`.
         """
-        deadline = self._patience.clock() + deadline_seconds
+        deadline = self._budget.clock() + deadline_seconds
         cursor, empty_pages = KeysetCursor.start(query), 0
         while True:
             cursor, page = self._page(query, cursor, deadline)
@@ -104,21 +106,21 @@ class NgsiV2Client(Broker):
                 empty_pages += 1
                 if empty_pages == _EMPTY_PAGES_AT_END:
                     return
-            self._transport.rest(deadline)
+            self._transport.pause(deadline)
 
     def _page(self, query: EntityQuery, cursor: KeysetCursor, deadline: float) -> tuple[KeysetCursor, EntityPage]:
         """The page at the cursor, in smaller pieces if it is too much at once."""
         while True:
             try:
                 question = build_entities_request(self._scope(query.service_path), cursor.parameters(query))
-                return cursor, self._parsed(self._transport.ask(question, deadline), query)
+                return cursor, self._parsed(self._transport.send(question, deadline), query)
             except (PageTimeoutError, PageTooLargeError):
                 smaller = cursor.halved()
                 if smaller.limit == cursor.limit:
                     raise
                 cursor = smaller
 
-    def _parsed(self, answer: Answer, query: EntityQuery) -> EntityPage:
+    def _parsed(self, answer: HttpResponse, query: EntityQuery) -> EntityPage:
         return self._page_of(answer, lambda entity: read_entity_head(entity, query.known_path))
 
     def _scope(self, service_path: str) -> dict[str, str]:

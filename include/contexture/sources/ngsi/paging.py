@@ -53,7 +53,7 @@ class CursorPage(Protocol):
     """What the cursor looks at of one answer."""
 
     @property
-    def sightings(self) -> Sequence[EntityHead]:
+    def heads(self) -> Sequence[EntityHead]:
         """The rows in the broker's order."""
 
     @property
@@ -104,7 +104,7 @@ class KeysetCursor:
             RetriableError: the order of entities with one and the same time changed again and again while they were
                 read.
         """
-        rows = page.sightings
+        rows = page.heads
         fresh, read = self._sift(rows)
         if self._shifted(rows):
             return PageRequest(fresh, self._restarted(read))

@@ -36,12 +36,12 @@ class VersionIndex:
     def __contains__(self, urn: str) -> bool:
         return urn in self._place
 
-    def meant_by(self, references: Iterable[str]) -> list[str]:
+    def resolve_references(self, references: Iterable[str]) -> list[str]:
         """Those that any of the references means, in the order of the structures."""
-        found = {urn for reference in references for urn in self.meant_by_one(reference)}
+        found = {urn for reference in references for urn in self.resolve_reference(reference)}
         return sorted(found, key=self._place.__getitem__)
 
-    def meant_by_one(self, reference: str) -> tuple[str, ...]:
+    def resolve_reference(self, reference: str) -> tuple[str, ...]:
         """Those that a reference means: one, or with `*` in it several; none where it isn't held."""
         if reference in self._place:
             return (reference,)
@@ -59,9 +59,9 @@ class VersionIndex:
             return ()
         pattern = _pattern(parsed.version)
         if _ANY in parsed.agency or _ANY in parsed.id:
-            return _selector(parsed, pattern).choose(self.urns)
+            return _selector(parsed, pattern).select(self.urns)
         versions = self.versions_of(parsed)
-        return [versions[version] for version in pattern.choose(versions)]
+        return [versions[version] for version in pattern.select(versions)]
 
 
 def parsed_urn(urn: str) -> Urn | None:
@@ -130,7 +130,7 @@ def reference_order(references: Mapping[str, Iterable[str]]) -> ReferenceOrder:
             all versions too. What isn't among the structures doesn't matter.
     """
     held = VersionIndex(sorted(references, key=_key))
-    groups = tuple(_Grouping({urn: held.meant_by(references[urn]) for urn in held.urns}).groups())
+    groups = tuple(_Grouping({urn: held.resolve_references(references[urn]) for urn in held.urns}).groups())
     return ReferenceOrder(
         tuple(urn for group in groups for urn in group), tuple(group for group in groups if len(group) > 1)
     )

@@ -209,7 +209,7 @@ class Selector:
             and (not self.versions or any(pattern.covers(named.version) for pattern in self.versions))
         )
 
-    def choose(self, urns: Iterable[str]) -> tuple[str, ...]:
+    def select(self, urns: Iterable[str]) -> tuple[str, ...]:
         """Those of the structures that are meant, in their order.
 
         Args:
@@ -225,7 +225,7 @@ class Selector:
         return tuple(urn for urn, named in matching if named.version in chosen[_without_version(named)])
 
     def _chosen(self, versions: Sequence[str]) -> set[str]:
-        return {version for pattern in self.versions for version in pattern.choose(versions)}
+        return {version for pattern in self.versions for version in pattern.select(versions)}
 
     def _is_of_kind(self, urn: Urn) -> bool:
         whole = f"{urn.model}.{urn.package}.{urn.class_name}"
@@ -245,7 +245,7 @@ def select_structures(selectors: Sequence[Selector], urns: Sequence[str]) -> tup
     """
     if not selectors:
         return tuple(urns)
-    chosen = {urn for selector in selectors for urn in selector.choose(urns)}
+    chosen = {urn for selector in selectors for urn in selector.select(urns)}
     return tuple(urn for urn in urns if urn in chosen)
 
 

@@ -160,7 +160,7 @@ class VersionPattern:
         is_in_range = numbers[: self.fixed] == self.least[: self.fixed] and numbers >= self.least
         return is_in_range and len(numbers) in self.lengths
 
-    def choose(self, versions: Iterable[str]) -> tuple[str, ...]:
+    def select(self, versions: Iterable[str]) -> tuple[str, ...]:
         """Those of the versions of one artefact that the pattern represents, in their order."""
         covered = tuple(version for version in versions if self.covers(version))
         return (max(covered, key=version_key),) if covered and self.is_latest else covered

@@ -122,7 +122,7 @@ def test_a_long_selection_is_counted_and_walked_as_a_short_one() -> None:
     with NgsiV2Client(BrokerConnection("http://broker"), "s", transport=httpx.MockTransport(answer)) as broker:
         query = EntityQuery("/a", types=chosen, page_size=4)
         assert broker.count(query) == 20
-        walked = [sighting.id for page in broker.walk(query) for sighting in page.sightings]
+        walked = [head.id for page in broker.scan(query) for head in page.heads]
     assert sorted(map(str, walked)) == sorted(f"e{number}" for number in range(30) if number % 3 != 1)
     assert set(methods) == {"POST"}
 
@@ -152,8 +152,8 @@ def test_nothing_beyond_the_closed_list_is_ever_asked_for(filler: str) -> None:
         for query in queries:
             broker.count(query)
             broker.time_at(query, 5)
-            list(broker.walk(query))
-            list(broker.sweep(query))
+            list(broker.scan(query))
+            list(broker.scan_by_id(query))
 
     about_entities = [request for request in asked if request.url.path != "/v2/subscriptions"]
     bodies = [json.loads(request.content) for request in about_entities if request.content]
@@ -175,5 +175,5 @@ def test_a_long_question_that_takes_too_long_is_asked_for_in_halves() -> None:
         return httpx.Response(200, json=[{"id": "a", "type": "t"}])
 
     with NgsiV2Client(BrokerConnection("http://broker"), "s", transport=httpx.MockTransport(answer)) as broker:
-        pages = list(broker.walk(EntityQuery("/a", q="a>" + "1" * 2000)))
+        pages = list(broker.scan(EntityQuery("/a", q="a>" + "1" * 2000)))
     assert (limits, len(pages)) == ([1000, 500, 250, 250], 1)

@@ -56,7 +56,7 @@ class Site:
         return NgsiV2Client(
             BrokerConnection("http://broker:1026", grant=grant),
             "city",
-            patience=RetryBudget(attempts=3, sleep=sleep, clock=lambda: self.now),
+            budget=RetryBudget(attempts=3, sleep=sleep, clock=lambda: self.now),
             transport=httpx.MockTransport(self.handle),
         )
 
@@ -170,7 +170,7 @@ def test_a_grant_survives_json_and_shows_nothing() -> None:
 
 def test_a_certificate_that_is_not_there_is_a_configuration_error_without_secrets() -> None:
     with pytest.raises(ConfigurationError, match=r"no/such\.pem") as raised:
-        BrokerConnection("https://b", certificate="no/such.pem", certificate_password=SECRET).trust()
+        BrokerConnection("https://b", certificate="no/such.pem", certificate_password=SECRET).ssl_context()
     assert SECRET not in str(raised.value)
 
 
@@ -236,7 +236,7 @@ def test_a_broker_that_names_the_wait_is_waited_for_that_long() -> None:
     broker = NgsiV2Client(
         BrokerConnection("http://broker:1026"),
         "city",
-        patience=RetryBudget(sleep=slept.append, clock=lambda: site.now),
+        budget=RetryBudget(sleep=slept.append, clock=lambda: site.now),
         transport=httpx.MockTransport(lambda _request: answers.pop(0)),
     )
     broker.probe()

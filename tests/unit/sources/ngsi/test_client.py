@@ -38,7 +38,7 @@ def broker(handler: Handler, clock: Clock | None = None, **patience: Any) -> Ngs
     return NgsiV2Client(
         BrokerConnection(f"http://user:{SECRET}@broker:1026/", {"X-Auth-Token": SECRET}, timeout_seconds=5.0),
         "vehicles",
-        patience=RetryBudget(sleep=clock.sleep, clock=lambda: clock.now, **patience),
+        budget=RetryBudget(sleep=clock.sleep, clock=lambda: clock.now, **patience),
         transport=httpx.MockTransport(handler),
     )
 
@@ -94,22 +94,22 @@ def recorded(handle: Handler) -> tuple[Handler, list[httpx.Request]]:
 
 
 def test_a_walk_gives_every_entity_once_as_the_broker_wrote_it() -> None:
-    pages = list(broker(served(10)).walk(EntityQuery("/a", page_size=4)))
+    pages = list(broker(served(10)).scan(EntityQuery("/a", page_size=4)))
 
-    assert [sighting.id for page in pages for sighting in page.sightings] == [f"e{number}" for number in range(10)]
+    assert [head.id for page in pages for head in page.heads] == [f"e{number}" for number in range(10)]
     assert pages[0].entities[0] == entity(0).encode()
-    assert pages[0].sightings[0].path == "/a"
+    assert pages[0].heads[0].path == "/a"
     assert pages[0].broker_time == datetime(2026, 1, 1, 12, tzinfo=UTC)
     assert abs((datetime.now(UTC) - pages[0].received_at).total_seconds()) < 60
 
 
 def test_a_sweep_gives_every_page_by_its_number_and_ends_with_two_empty_ones() -> None:
     handle, asked = recorded(served(10))
-    pages = list(broker(handle).sweep(EntityQuery("/a", page_size=4)))
+    pages = list(broker(handle).scan_by_id(EntityQuery("/a", page_size=4)))
 
     offsets = [request.url.params["offset"] for request in asked if request.url.path == "/v2/entities"]
     assert offsets == ["0", "4", "8", "10", "10"]
-    assert [[sighting.id for sighting in page.sightings] for page in pages] == [
+    assert [[head.id for head in page.heads] for page in pages] == [
         ["e0", "e1", "e2", "e3"],
         ["e4", "e5", "e6", "e7"],
         ["e8", "e9"],
@@ -119,12 +119,12 @@ def test_a_sweep_gives_every_page_by_its_number_and_ends_with_two_empty_ones() -
 def test_a_sweep_that_ends_in_an_empty_page_of_a_broker_without_database_fails() -> None:
     handle, _ = answering(listed(0, 1), listed(), httpx.Response(500, json={}))
     with pytest.raises(RetriableError, match="answered 500"):
-        list(broker(handle).sweep(EntityQuery("/a", page_size=2)))
+        list(broker(handle).scan_by_id(EntityQuery("/a", page_size=2)))
 
 
 def test_requests_carry_tenant_path_and_credentials_in_lower_case_headers() -> None:
     handle, asked = answering(listed(1))
-    list(broker(handle).walk(EntityQuery("/a/#")))
+    list(broker(handle).scan(EntityQuery("/a/#")))
 
     names = [name for name, _ in asked[0].headers.raw]
     assert all(name == name.lower() for name in (b"fiware-service", b"fiware-servicepath", b"x-auth-token"))
@@ -137,26 +137,26 @@ def test_requests_carry_tenant_path_and_credentials_in_lower_case_headers() -> N
 
 def test_an_empty_page_is_believed_only_when_it_comes_again_after_a_probe() -> None:
     handle, asked = answering(listed(), httpx.Response(200, json=[]))
-    assert list(broker(handle).walk(EntityQuery("/a"))) == []
+    assert list(broker(handle).scan(EntityQuery("/a"))) == []
     assert [request.url.path for request in asked] == ["/v2/entities", "/v2/subscriptions"] * 2
 
 
 def test_one_empty_page_of_a_broker_that_lost_its_database_for_a_moment_ends_no_walk() -> None:
     handle, _ = answering(listed(0, 1), listed(), httpx.Response(200, json=[]), listed(1, 2), listed(2), listed(2))
-    pages = broker(handle).walk(EntityQuery("/a", page_size=2))
-    assert [sighting.id for page in pages for sighting in page.sightings] == ["e0", "e1", "e2"]
+    pages = broker(handle).scan(EntityQuery("/a", page_size=2))
+    assert [head.id for page in pages for head in page.heads] == ["e0", "e1", "e2"]
 
 
 def test_one_page_cut_short_ends_no_walk() -> None:
     handle, _ = answering(listed(0, 1, 2), listed(2), listed(2, 3, 4), listed(4), listed(4))
-    pages = broker(handle).walk(EntityQuery("/a", page_size=3))
-    assert [sighting.id for page in pages for sighting in page.sightings] == ["e0", "e1", "e2", "e3", "e4"]
+    pages = broker(handle).scan(EntityQuery("/a", page_size=3))
+    assert [head.id for page in pages for head in page.heads] == ["e0", "e1", "e2", "e3", "e4"]
 
 
 def test_an_empty_page_of_a_broker_without_database_fails() -> None:
     handle, _ = answering(listed(), httpx.Response(500, json={"error": "InternalServerError"}))
     with pytest.raises(RetriableError, match="answered 500") as raised:
-        list(broker(handle).walk(EntityQuery("/a")))
+        list(broker(handle).scan(EntityQuery("/a")))
     assert "database" in raised.value.next_step
 
 
@@ -164,7 +164,7 @@ def test_an_empty_page_of_a_broker_without_database_fails() -> None:
 def test_a_passing_illness_is_waited_out(status: int) -> None:
     clock = Clock()
     handle, asked = answering(httpx.Response(status), httpx.ConnectError("refused"), listed(1))
-    assert len(list(broker(handle, clock).walk(EntityQuery("/a")))) == 1
+    assert len(list(broker(handle, clock).scan(EntityQuery("/a")))) == 1
     assert len(asked) == 4
     assert len(clock.slept) == 2
 
@@ -193,7 +193,7 @@ def test_a_broker_that_stays_away_is_reported_after_some_attempts(failure: Excep
 def test_a_refusal_is_a_configuration_error_and_not_asked_again(status: int, message: str, next_step: str) -> None:
     handle, asked = answering(httpx.Response(status, text=f"<h1>{SECRET}</h1>"))
     with pytest.raises(ConfigurationError, match=message) as raised:
-        list(broker(handle).walk(EntityQuery("/a")))
+        list(broker(handle).scan(EntityQuery("/a")))
     assert next_step in raised.value.next_step
     assert len(asked) == 1
 
@@ -223,17 +223,17 @@ def test_waits_grow_with_jitter() -> None:
 def test_what_is_no_list_of_entities_is_a_configuration_error(content: str) -> None:
     handle, _ = answering(httpx.Response(200, text=content))
     with pytest.raises(ConfigurationError, match="JSON list of entities"):
-        list(broker(handle).walk(EntityQuery("/a")))
+        list(broker(handle).scan(EntityQuery("/a")))
 
 
 def test_an_entity_with_half_of_a_character_does_not_spoil_its_page() -> None:
     content = f'[{entity(1)}, {{"id":"e\\ud800","type":"t"}}, {entity(2)}]'
     handle, _ = answering(httpx.Response(200, text=content, headers=DATE))
 
-    (page,) = broker(handle).walk(EntityQuery("/a"))
+    (page,) = broker(handle).scan(EntityQuery("/a"))
 
     assert page.entities == [entity(1).encode(), b'{"id":"e\\ud800","type":"t"}', entity(2).encode()]
-    assert [sighting.id for sighting in page.sightings] == ["e1", None, "e2"]
+    assert [head.id for head in page.heads] == ["e1", None, "e2"]
 
 
 def test_a_page_that_takes_too_long_is_asked_for_in_halves() -> None:
@@ -245,7 +245,7 @@ def test_a_page_that_takes_too_long_is_asked_for_in_halves() -> None:
             raise httpx.ReadTimeout("slow")
         return served(3)(request)
 
-    pages = list(broker(handle).walk(EntityQuery("/a")))
+    pages = list(broker(handle).scan(EntityQuery("/a")))
     assert limits == [1000, 500, 250, 250]
     assert len(pages[0].entities) == 3
 
@@ -253,19 +253,19 @@ def test_a_page_that_takes_too_long_is_asked_for_in_halves() -> None:
 def test_a_broker_that_is_too_slow_for_the_smallest_page_is_reported() -> None:
     handle, _ = answering(httpx.ReadTimeout("slow"))
     with pytest.raises(RetriableError, match="in time") as raised:
-        list(broker(handle).walk(EntityQuery("/a")))
+        list(broker(handle).scan(EntityQuery("/a")))
     assert "timeout_seconds" in raised.value.next_step
 
 
 def test_a_page_too_large_for_memory_is_asked_for_in_halves() -> None:
-    pages = list(broker(served(8), page_bytes=3 * len(entity(0)) + 20).walk(EntityQuery("/a", page_size=8)))
+    pages = list(broker(served(8), page_bytes=3 * len(entity(0)) + 20).scan(EntityQuery("/a", page_size=8)))
     assert sum(len(page.entities) for page in pages) == 8
     assert max(len(page.entities) for page in pages) < 4
 
 
 def test_entities_too_large_to_be_read_at_all_are_reported() -> None:
     with pytest.raises(RejectedError, match="larger than 10 bytes"):
-        list(broker(served(8), page_bytes=10).walk(EntityQuery("/a")))
+        list(broker(served(8), page_bytes=10).scan(EntityQuery("/a")))
 
 
 def test_a_broker_that_drips_is_not_waited_for_piece_by_piece() -> None:
@@ -294,12 +294,12 @@ def test_a_walk_ends_at_its_deadline() -> None:
         return serve(request)
 
     with pytest.raises(RetriableError, match="longer than the publication allows") as raised:
-        list(broker(handle, clock).walk(EntityQuery("/a", page_size=3), deadline_seconds=45))
+        list(broker(handle, clock).scan(EntityQuery("/a", page_size=3), deadline_seconds=45))
     assert clock.now == 50
     assert "walk_deadline_seconds" in raised.value.next_step
 
 
-@pytest.mark.parametrize(("way", "pages"), [("walk", 5), ("sweep", 4)])
+@pytest.mark.parametrize(("way", "pages"), [("scan", 5), ("scan_by_id", 4)])
 def test_the_broker_is_left_alone_between_two_pages(way: str, pages: int) -> None:
     clock = Clock()
     asked = list(getattr(broker(served(5), clock, pause_seconds=0.25), way)(EntityQuery("/a", page_size=3)))
@@ -311,7 +311,7 @@ def test_the_broker_is_left_alone_between_two_pages(way: str, pages: int) -> Non
 def test_pauses_end_at_the_deadline_of_the_walk(q: str) -> None:
     clock = Clock()
     with pytest.raises(RetriableError, match="longer than the publication allows"):
-        list(broker(endless, clock, pause_seconds=30).walk(EntityQuery("/a", q=q, page_size=2), deadline_seconds=100))
+        list(broker(endless, clock, pause_seconds=30).scan(EntityQuery("/a", q=q, page_size=2), deadline_seconds=100))
     assert clock.slept == [30, 30, 30, 10]
 
 
@@ -348,7 +348,7 @@ def test_a_broker_that_is_away_is_not_waited_for_beyond_the_deadline() -> None:
         raise httpx.ConnectError("refused")
 
     with pytest.raises(RetriableError, match="away"):
-        list(broker(handle, clock, attempts=1000).walk(EntityQuery("/a"), deadline_seconds=100))
+        list(broker(handle, clock, attempts=1000).scan(EntityQuery("/a"), deadline_seconds=100))
     assert clock.now < 150
 
 
@@ -402,6 +402,6 @@ def _failures() -> list[httpx.Response | Exception]:
 def test_no_error_holds_a_secret(failure: httpx.Response | Exception) -> None:
     handle, _ = answering(failure)
     with pytest.raises(ContextureError) as raised:
-        list(broker(handle).walk(EntityQuery("/a")))
+        list(broker(handle).scan(EntityQuery("/a")))
     assert SECRET not in str(raised.value)
     assert SECRET not in json.dumps(raised.value.as_dict())

@@ -51,7 +51,7 @@ def test_what_is_no_connection_is_a_configuration_error_without_secrets(text: st
 
 def test_a_bundle_that_is_not_there_is_a_configuration_error() -> None:
     with pytest.raises(ConfigurationError, match=r"no/such\.pem"):
-        BrokerConnection("https://b", verify="no/such.pem").trust()
+        BrokerConnection("https://b", verify="no/such.pem").ssl_context()
 
 
 @pytest.mark.parametrize(

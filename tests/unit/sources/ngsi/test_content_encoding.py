@@ -48,20 +48,20 @@ def test_only_gzip_is_requested_whatever_headers_the_connection_has() -> None:
         return httpx.Response(200, json=[])
 
     connection = BrokerConnection("http://broker:1026", {"Accept-Encoding": "zstd, br"})
-    HttpTransport(connection, RetryBudget(), httpx.MockTransport(handle)).ask(QUESTION)
+    HttpTransport(connection, RetryBudget(), httpx.MockTransport(handle)).send(QUESTION)
 
     assert seen == ["gzip"]
 
 
 @pytest.mark.parametrize("coding", ["gzip", "x-gzip", "GZIP"])
 def test_gzip_is_unpacked(coding: str) -> None:
-    assert network(packed(gzip.compress(b"[1]"), coding)).ask(QUESTION).body == b"[1]"
+    assert network(packed(gzip.compress(b"[1]"), coding)).send(QUESTION).body == b"[1]"
 
 
 @pytest.mark.parametrize("coding", ["zstd", "br", "deflate", "gzip, gzip", "gzip, zstd", "identity, gzip"])
 def test_any_other_coding_is_refused_by_name_and_never_unpacked(coding: str) -> None:
     with pytest.raises(ConfigurationError, match=f"packed its answer with '{coding}'"):
-        network(packed(ZSTD, coding)).ask(QUESTION)
+        network(packed(ZSTD, coding)).send(QUESTION)
 
 
 def test_a_bomb_never_takes_more_memory_than_the_limit_and_a_few_pieces() -> None:
@@ -71,7 +71,7 @@ def test_a_bomb_never_takes_more_memory_than_the_limit_and_a_few_pieces() -> Non
     tracemalloc.start()
     try:
         with pytest.raises(PageTooLargeError):
-            limited.ask(QUESTION)
+            limited.send(QUESTION)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -82,7 +82,7 @@ def test_a_bomb_never_takes_more_memory_than_the_limit_and_a_few_pieces() -> Non
 @pytest.mark.parametrize("body", [gzip.compress(b"[1]" * 100, mtime=0)[:-3], b"no gzip", b"", zlib.compress(b"[1]")])
 def test_a_body_that_is_no_whole_gzip_is_read_again(body: bytes) -> None:
     with pytest.raises(BrokerUnavailableError, match="ends before it is whole"):
-        network(packed(body, "gzip")).ask(QUESTION)
+        network(packed(body, "gzip")).send(QUESTION)
 
 
 def test_several_members_of_gzip_are_one_body() -> None:
@@ -94,7 +94,7 @@ def test_a_problem_that_is_packed_is_not_unpacked_for_its_name() -> None:
     named = {"content-type": "application/json", "content-length": "20"}
     answer = network(packed(ZSTD, "zstd", 400, **named))
     with pytest.raises(ConfigurationError):
-        answer.ask(HttpRequest("GET", "/ngsi-ld/v1/entities", {}, {}))
+        answer.send(HttpRequest("GET", "/ngsi-ld/v1/entities", {}, {}))
 
 
 def test_a_token_service_that_packs_otherwise_is_refused() -> None:
@@ -111,4 +111,4 @@ def test_a_walk_reads_packed_pages() -> None:
         return packed(gzip.compress(b'[{"id":"a","type":"t"}]'), "gzip")(request)
 
     with NgsiV2Client(CONNECTION, "s", transport=httpx.MockTransport(handle)) as broker:
-        assert [page.entities for page in broker.walk(EntityQuery("/a"))] == [[b'{"id":"a","type":"t"}']]
+        assert [page.entities for page in broker.scan(EntityQuery("/a"))] == [[b'{"id":"a","type":"t"}']]

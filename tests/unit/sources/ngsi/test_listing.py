@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contexture.sources.ngsi import EntityError, parse_entity
-from contexture.sources.ngsi.entity_head import listed
+from contexture.sources.ngsi.entity_head import split_entity_list
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from contexture.sources.ngsi.entity_head import listed
 def test_what_is_wrong_with_one_entity_spares_the_others(item: bytes, name: str) -> None:
     good = b'{ "id" : "\xc3\xa9", "n":{"value":1.0E5} }'
 
-    assert listed(b" [ " + good + b" ,\n" + item + b" , " + good + b" ] ") == [good, item, good], name
+    assert split_entity_list(b" [ " + good + b" ,\n" + item + b" , " + good + b" ] ") == [good, item, good], name
 
     with pytest.raises(EntityError) as refused:
         parse_entity(item, service="s")
@@ -35,12 +35,12 @@ def test_what_is_wrong_with_one_entity_spares_the_others(item: bytes, name: str)
 
 def test_numbers_may_be_of_any_length() -> None:
     long = b"1" * 5000
-    assert listed(b"[" + long + b',"\\ud800"]') == [long, b'"\\ud800"']
+    assert split_entity_list(b"[" + long + b',"\\ud800"]') == [long, b'"\\ud800"']
 
 
 @pytest.mark.parametrize("empty", [b"[]", b" [\n] "])
 def test_an_empty_list_has_no_items(empty: bytes) -> None:
-    assert listed(empty) == []
+    assert split_entity_list(empty) == []
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_an_empty_list_has_no_items(empty: bytes) -> None:
 )
 def test_what_is_no_list_is_told(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
-        listed(body)
+        split_entity_list(body)
 
 
 ITEMS = st.recursive(
@@ -61,4 +61,4 @@ ITEMS = st.recursive(
 @given(st.lists(ITEMS, max_size=5), st.booleans())
 def test_items_come_as_they_were_written(items: list[object], odd: bool) -> None:
     written = [orjson.dumps(item) for item in items] + ([b'"\\udead"'] if odd else [])
-    assert listed(b"[" + b" , ".join(written) + b"]") == written
+    assert split_entity_list(b"[" + b" , ".join(written) + b"]") == written

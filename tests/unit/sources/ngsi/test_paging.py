@@ -26,7 +26,7 @@ def text(microseconds: int) -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    sightings: Sequence[EntityHead]
+    heads: Sequence[EntityHead]
     broker_time: datetime = START + timedelta(days=1)
 
 
@@ -87,7 +87,7 @@ def walk_query(entities: Entities, query: EntityQuery, pending: Iterator[Sequenc
         for change in next(pending, ()):
             entities.change(change)
         step = cursor.advance(page)
-        yield from (page.sightings[index] for index in step.fresh)
+        yield from (page.heads[index] for index in step.fresh)
         cursor = step.following
     pytest.fail("the walk does not end")
 
@@ -183,7 +183,7 @@ def test_entities_that_never_had_times_are_walked_by_offset() -> None:
     while cursor is not None:
         page = Answer(rows[cursor.offset : cursor.offset + 3])
         step = cursor.advance(page)
-        walked += [page.sightings[index].id for index in step.fresh]
+        walked += [page.heads[index].id for index in step.fresh]
         cursor = step.following
     assert walked == [f"old{number}" for number in range(7)]
 

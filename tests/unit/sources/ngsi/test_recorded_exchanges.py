@@ -134,11 +134,11 @@ def test_every_recorded_entity_is_taken_apart(number: int) -> None:
 
 @pytest.mark.parametrize("number", ENTITIES)
 def test_the_pull_sees_the_same_of_every_recorded_entity(number: int) -> None:
-    sightings = [read_entity_head(body, path) for body, path in answered(number)]
+    heads = [read_entity_head(body, path) for body, path in answered(number)]
     told = [path if path != "/" else None for path, *_ in ENTITIES[number]]
-    assert [each.path for each in sightings] == told
-    assert [(each.id, each.type) for each in sightings] == [(id_, type_) for _, id_, type_, *_ in ENTITIES[number]]
-    assert [moment(each.modified) for each in sightings] == [moment(modified) for *_, modified in ENTITIES[number]]
+    assert [each.path for each in heads] == told
+    assert [(each.id, each.type) for each in heads] == [(id_, type_) for _, id_, type_, *_ in ENTITIES[number]]
+    assert [moment(each.modified) for each in heads] == [moment(modified) for *_, modified in ENTITIES[number]]
 
 
 @pytest.mark.parametrize("number", ENTITIES)

@@ -62,9 +62,9 @@ class City:
         with self._client() as broker:
             slices = slice_count(broker.count(QUERY), QUERY.page_size, readers)
             cuts = [broker.time_at(QUERY, place) for place in slice_boundaries(broker.count(QUERY), slices)]
-            walks = [broker.walk(query) for query in sliced(QUERY, cuts)]
+            walks = [broker.scan(query) for query in sliced(QUERY, cuts)]
             assert len(walks) == readers
-            return [str(sighting.id) for page in self._mixed(walks) for sighting in page.sightings]
+            return [str(head.id) for page in self._mixed(walks) for head in page.heads]
 
     def _mixed(self, walks: list[Iterator[EntityPage]]) -> Iterator[EntityPage]:
         going = dict(enumerate(walks))

@@ -47,11 +47,11 @@ HELD = (FREQ_1, FREQ_2, AREA, AREA_DRAFT, AREA_STATISTICS, AREA_BELOW, VALUES, F
     ],
 )
 def test_a_selector_means_some_of_what_a_registry_holds(selector, meant):
-    assert Selector.parse(selector).choose(HELD) == meant
+    assert Selector.parse(selector).select(HELD) == meant
 
 
 def test_a_version_is_the_latest_of_its_own_artefact_only():
-    assert Selector.parse("Codelist=*:CL_AREA(~)").choose(HELD) == (AREA_DRAFT, AREA_STATISTICS, AREA_BELOW)
+    assert Selector.parse("Codelist=*:CL_AREA(~)").select(HELD) == (AREA_DRAFT, AREA_STATISTICS, AREA_BELOW)
 
 
 def test_a_selector_of_the_latest_is_about_every_version_that_could_be_it():
@@ -118,12 +118,12 @@ URNS = st.builds(Urn.of, KINDS, AGENCIES, st.sampled_from(["A", "B"]), st.sample
 
 @given(URNS)
 def test_the_urn_of_an_artefact_is_a_selector_of_it_alone(urn):
-    assert Selector.parse(str(urn)).choose([str(urn), FREQ_1, FLOW]) == (str(urn),)
+    assert Selector.parse(str(urn)).select([str(urn), FREQ_1, FLOW]) == (str(urn),)
 
 
 @given(st.lists(URNS.map(str), unique=True), st.sampled_from(["~", "+", "*", "1.0+.0", "1.0"]), st.randoms())
 def test_what_is_meant_does_not_depend_on_the_order_of_what_is_held(urns, version, random):
     selector = Selector.parse(f"*=*:*({version})")
     shuffled = random.sample(urns, len(urns))
-    assert set(selector.choose(urns)) == set(selector.choose(shuffled))
-    assert all(selector.matches(urn) for urn in selector.choose(urns))
+    assert set(selector.select(urns)) == set(selector.select(shuffled))
+    assert all(selector.matches(urn) for urn in selector.select(urns))

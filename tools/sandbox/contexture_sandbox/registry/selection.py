@@ -39,7 +39,7 @@ def _by_name(query: Query, there: Structures) -> list[Structure]:
         versions[version]
         for versions in by_name.values()
         for asked in query.versions
-        for version in asked.choose(versions)
+        for version in asked.select(versions)
     ]
     return sorted({each.urn: each for each in found}.values(), key=lambda each: each.urn)
 
@@ -65,7 +65,7 @@ def resolved(reference: str, there: Collection[str]) -> str | None:
     asked = Urn.parse(reference)
     same = {urn.version: str(urn) for urn in map(Urn.parse, there) if _same_but_version(urn, asked)}
     try:
-        versions = VersionPattern.parse(asked.version).choose(same)
+        versions = VersionPattern.parse(asked.version).select(same)
     except ValueError:
         return None
     return same[versions[0]] if versions else None

@@ -260,13 +260,13 @@ def _check_model(parsed: ParsedEntity, options: EntityRuleOptions, found: RuleFi
     from contexture.sources.ngsi.json_schema import compiled, key_values
 
     kind, schemas = parsed.identity.type, compiled(options.models, options.model_documents)
-    if found.wants("unknown-attr"):
+    if found.includes("unknown-attr"):
         for name in parsed.attributes:
             if not schemas.knows(kind, name):
                 found.add(
                     "unknown-attr", f"the model of {violation_subject(kind)} has no attribute {violation_subject(name)}"
                 )
-    if found.wants("model"):
+    if found.includes("model"):
         for problem in schemas.problems(kind, key_values(parsed.entity)):
             found.add("model", f"{violation_subject(problem.place or 'the entity')} {problem.message}")
 

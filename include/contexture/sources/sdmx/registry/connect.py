@@ -12,7 +12,7 @@ from contexture.sources.http.errors import TokenRefusedError
 from contexture.sources.http.transport import RetryBudget
 from contexture.sources.sdmx.registry.connection import PRODUCT, AskedFlavour, Product, RegistryConnection, product_in
 from contexture.sources.sdmx.registry.fusion import SEARCH, FusionRegistry
-from contexture.sources.sdmx.registry.interface import Query
+from contexture.sources.sdmx.registry.interface import StructureQuery
 from contexture.sources.sdmx.registry.rest import SdmxRegistry
 from contexture.sources.sdmx.registry.structures import Api, StructurePaths
 from contexture.sources.sdmx.registry.transport import (
@@ -40,7 +40,7 @@ def open_registry(
     connection: RegistryConnection,
     *,
     flavour: AskedFlavour = "auto",
-    patience: RetryBudget | None = None,
+    budget: RetryBudget | None = None,
     transport: httpx.BaseTransport | None = None,
 ) -> FusionRegistry | SdmxRegistry:
     """A client of the registry at a connection; to be closed, or used as a context manager.
@@ -51,7 +51,7 @@ def open_registry(
     Args:
         connection: where it is, and what is known of it.
         flavour: what a publication says that it is; `auto` leaves that to the connection, which may leave it to us.
-        patience: how long to bear with a registry that is away; three tries when None.
+        budget: how long to bear with a registry that is away; three tries when None.
         transport: stands in for the network in tests.
 
     Raises:
@@ -61,7 +61,7 @@ def open_registry(
     asked = connection.flavour if flavour == "auto" else flavour
     if asked != "generic":
         for place in _applications(connection):
-            found = _fusion(place, patience, transport)
+            found = _fusion(place, budget, transport)
             if found is not None:
                 return found
     if asked == "fmr":
@@ -69,7 +69,7 @@ def open_registry(
             f"what is at {connection.address} does not say that it is a Fusion (Metadata) Registry",
             next_step="put the address of its web application into the connection, or set flavour: generic",
         )
-    return _generic(connection, patience, transport)
+    return _generic(connection, budget, transport)
 
 
 def _applications(connection: RegistryConnection) -> Iterator[RegistryConnection]:
@@ -82,9 +82,9 @@ def _applications(connection: RegistryConnection) -> Iterator[RegistryConnection
 
 
 def _fusion(
-    connection: RegistryConnection, patience: RetryBudget | None, transport: httpx.BaseTransport | None
+    connection: RegistryConnection, budget: RetryBudget | None, transport: httpx.BaseTransport | None
 ) -> FusionRegistry | None:
-    network = StructureDownloads(connection, patience, transport)
+    network = StructureDownloads(connection, budget, transport)
     try:
         product = product_in(_answer(network, PRODUCT).body)
         if product is not None:
@@ -107,9 +107,9 @@ def _api(network: StructureDownloads, connection: RegistryConnection, product: P
 
 
 def _generic(
-    connection: RegistryConnection, patience: RetryBudget | None, transport: httpx.BaseTransport | None
+    connection: RegistryConnection, budget: RetryBudget | None, transport: httpx.BaseTransport | None
 ) -> SdmxRegistry:
-    network = StructureDownloads(connection, patience, transport)
+    network = StructureDownloads(connection, budget, transport)
     try:
         paths, sign_of_life = _found(network, connection)
     except BaseException:
@@ -118,10 +118,10 @@ def _generic(
     return SdmxRegistry(connection, network, paths, sign_of_life)
 
 
-def _found(network: StructureDownloads, connection: RegistryConnection) -> tuple[StructurePaths, Query]:
+def _found(network: StructureDownloads, connection: RegistryConnection) -> tuple[StructurePaths, StructureQuery]:
     places = [place for place in _PLACES if _is_possible(place, connection)]
     speaking: list[StructurePaths] = []
-    for query in (SMALL, Query()):
+    for query in (SMALL, StructureQuery()):
         for place in places:
             attempt = _answer(network, place.of(query, stubs=True))
             if attempt.has_structures:
@@ -151,7 +151,7 @@ def _speaks(attempt: ProbeResult) -> bool:
 def _answer(network: StructureDownloads, path: str) -> ProbeResult:
     """What comes of a question that may have no answer here."""
     try:
-        return network.patiently(lambda: probe_address(network, path))
+        return network.retrying(lambda: probe_address(network, path))
     except TokenRefusedError:
         raise
     except ConfigurationError:

@@ -52,7 +52,7 @@ class RegistryConnection(HttpConnection):
     def __post_init__(self) -> None:
         HttpConnection.__post_init__(self)
         if self.reply_bytes <= 0:
-            raise self.mistake(f"{self.WHO}'s reply_bytes is not above 0")
+            raise self.validation_error(f"{self.WHO}'s reply_bytes is not above 0")
 
     @property
     def is_public(self) -> bool:

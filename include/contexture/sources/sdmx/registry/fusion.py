@@ -70,11 +70,11 @@ class FusionRegistry(RestRegistry):
         Raises:
             LogResetError: the log ends before `after`.
         """
-        return self._transport.patiently(lambda: self._log(after))
+        return self._transport.retrying(lambda: self._log(after))
 
     def period(self, start: datetime, end: datetime) -> LogPeriod:
         """See `Registry.period`."""
-        return self._transport.patiently(lambda: log.period(self._searched(lambda row: row.at < start)[0], start, end))
+        return self._transport.retrying(lambda: log.period(self._searched(lambda row: row.at < start)[0], start, end))
 
     def all_urns(self) -> tuple[str, ...]:
         """URNs of all maintainable artefacts that there are or ever were.
@@ -83,7 +83,7 @@ class FusionRegistry(RestRegistry):
             RegistryUnavailableError: the registry is away or ill.
             ConfigurationError: it does not tell them.
         """
-        return self._transport.patiently(lambda: log.urns_in(*self._json(_ALL_URNS)))
+        return self._transport.retrying(lambda: log.urns_in(*self._json(_ALL_URNS)))
 
     def history(self, urn: str) -> tuple[int, ...]:
         """Ids of the transactions that touched one structure, in order; as well as can be: no document shows how.
@@ -92,7 +92,7 @@ class FusionRegistry(RestRegistry):
             RegistryUnavailableError: the registry is away or ill.
             ConfigurationError: it does not tell them.
         """
-        rows = self._transport.patiently(lambda: log.rows_in(*self._json(f"{_HISTORY}?urn={quote(urn, safe='')}")))
+        rows = self._transport.retrying(lambda: log.rows_in(*self._json(f"{_HISTORY}?urn={quote(urn, safe='')}")))
         return tuple(sorted(row.id for row in rows))
 
     def _probe(self) -> None:

@@ -25,7 +25,7 @@ RegistryFlavour = Literal["fmr", "generic"]
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class StructureQuery:
     """One bounded request for structures with their content.
 
     Attributes:
@@ -177,7 +177,7 @@ class Registry(Protocol):
     def probe(self) -> None:
         """Returns when the registry is well."""
 
-    def held(self, media_type: str | None = None) -> StructureEntry:
+    def list_structures(self, media_type: str | None = None) -> StructureEntry:
         """Everything there is, by stubs.
 
         Args:
@@ -186,16 +186,16 @@ class Registry(Protocol):
         """
 
     def unchanged_since(self, last_modified: str) -> bool:
-        """Whether nothing was added, modified or deleted since `held().last_modified`; False says nothing at all."""
+        """Whether nothing was changed since `list_structures().last_modified`; False may only mean "not known"."""
 
-    def queries(self, urns: Sequence[str]) -> tuple[Query, ...]:
+    def queries(self, urns: Sequence[str]) -> tuple[StructureQuery, ...]:
         """Bounded questions that together cover these structures, in a stable order; one may answer more than these.
 
         A structure that its answer lacks is to be asked for alone.
         """
 
     def read(
-        self, query: Query, media_type: str, into: Path, *, unless_modified_since: str | None = None
+        self, query: StructureQuery, media_type: str, into: Path, *, unless_modified_since: str | None = None
     ) -> Reply | NotModified | NotExpressible | None:
         """The answer to one question, written to the file `into` (replaced if it is there); None: nothing is selected.
 
@@ -280,7 +280,7 @@ def read_one_in(
             return
 
 
-def read_first_supported(registry: Registry, forms: Sequence[str], query: Query, into: Path) -> Reply | None:
+def read_first_supported(registry: Registry, forms: Sequence[str], query: StructureQuery, into: Path) -> Reply | None:
     """The answer to a question in the first of these forms that it comes in; None where it comes in none.
 
     Raises:

@@ -13,7 +13,7 @@ from pathlib import Path
 from contexture.sources.http.errors import IncompleteReplyError
 from contexture.sources.sdmx.errors import StructureMessageError
 from contexture.sources.sdmx.formats import format_of, other_format, same_artefact, splittable
-from contexture.sources.sdmx.registry.interface import ANY, Query, StructureEntry
+from contexture.sources.sdmx.registry.interface import ANY, StructureEntry, StructureQuery
 from contexture.sources.sdmx.registry.structures import Contents
 from contexture.sources.sdmx.registry.transport import NOT_FOUND, NOT_MODIFIED, OK, StructureRequest
 from contexture.sources.sdmx.splitting import split
@@ -23,7 +23,7 @@ _TOGETHER_FROM = 4
 _WANTED_SHARE = 0.5
 
 
-def planned(urns: Sequence[str], held: Iterable[str] = ()) -> tuple[Query, ...]:
+def planned(urns: Sequence[str], held: Iterable[str] = ()) -> tuple[StructureQuery, ...]:
     """Questions that together cover these structures, each kind of each agency in one where that is worth it.
 
     Args:
@@ -35,24 +35,24 @@ def planned(urns: Sequence[str], held: Iterable[str] = ()) -> tuple[Query, ...]:
         named = Urn.parse(urn)
         wanted.setdefault((named.class_name, named.agency), []).append(named)
     there = Counter((named.class_name, named.agency) for named in map(Urn.parse, held))
-    questions: list[Query] = []
+    questions: list[StructureQuery] = []
     for (kind, agency), group in sorted(wanted.items()):
         of_all = max(there[kind, agency], len(group))
         if len(group) >= _TOGETHER_FROM and len(group) >= of_all * _WANTED_SHARE:
-            questions.append(Query(kind, agency))
+            questions.append(StructureQuery(kind, agency))
         else:
-            questions += [Query(kind, agency, named.id, named.version) for named in group]
+            questions += [StructureQuery(kind, agency, named.id, named.version) for named in group]
     return tuple(questions)
 
 
-def exactly(urn: str) -> Query:
+def exactly(urn: str) -> StructureQuery:
     """The question for one structure.
 
     Raises:
         ValueError: it is no URN.
     """
     named = Urn.parse(urn).maintainable()
-    return Query(named.class_name, named.agency, named.id, named.version)
+    return StructureQuery(named.class_name, named.agency, named.id, named.version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,20 +145,20 @@ class Listings:
         self._first = self._formats[0]
 
     def everything(self, media_type: str | None = None) -> StructureEntry:
-        """See `Registry.held`."""
+        """See `Registry.list_structures`."""
         given: list[Listing] = []
         for format_ in self._in_order(media_type):
-            listing = self._listing(Query(), format_)
+            listing = self._listing(StructureQuery(), format_)
             if listing is not None:
                 self._first = self._first if given else format_
                 given.append(listing)
-        if not given and (listing := self._listing(Query(), _WHATEVER)) is not None:
+        if not given and (listing := self._listing(StructureQuery(), _WHATEVER)) is not None:
             given.append(listing)
         return all_held(given, self._contents.who)
 
     def unchanged_since(self, last_modified: str) -> bool:
         """See `Registry.unchanged_since`."""
-        path = self._contents.paths.of(Query(), stubs=True)
+        path = self._contents.paths.of(StructureQuery(), stubs=True)
         status = self._contents.transport.status(StructureRequest(path, self._first, last_modified))
         return status == NOT_MODIFIED
 
@@ -208,7 +208,7 @@ class Listings:
             yield media_type
         yield from (format_ for format_ in self._formats if format_ != media_type or carries_all)
 
-    def _listing(self, query: Query, media_type: str, as_of: datetime | None = None) -> Listing | None:
+    def _listing(self, query: StructureQuery, media_type: str, as_of: datetime | None = None) -> Listing | None:
         """What is listed in one format; None where the registry doesn't give it."""
         path = self._contents.paths.of(query, stubs=True, as_of=as_of)
         with _file() as into:
@@ -216,7 +216,7 @@ class Listings:
             if fetched is None or fetched.status not in {OK, NOT_FOUND}:
                 return None
             if fetched.status == NOT_FOUND:
-                self._contents.believe(fetched)
+                self._contents.check_not_found(fetched)
                 return Listing(is_said=True)
             if not fetched.size:
                 return Listing()

@@ -21,10 +21,10 @@ from contexture.sources.sdmx.registry.interface import (
     LogPeriod,
     NotExpressible,
     NotModified,
-    Query,
     RegistryFlavour,
     Reply,
     StructureEntry,
+    StructureQuery,
 )
 from contexture.sources.sdmx.registry.listings import Listings, exactly, planned
 from contexture.sources.sdmx.registry.structures import Api, Contents, StructurePaths
@@ -35,27 +35,27 @@ class FormatSupport:
     """Which structures came in which format, and which kinds never do."""
 
     def __init__(self) -> None:
-        self._came: dict[str, dict[str, Query]] = {}
+        self._came: dict[str, dict[str, StructureQuery]] = {}
         self._never: set[tuple[str, str]] = set()
         self._looked_for: set[str] = set()
 
-    def came(self, query: Query, media_type: str) -> None:
+    def record_success(self, query: StructureQuery, media_type: str) -> None:
         """One structure was given."""
         self._came.setdefault(media_type, {})[query.kind] = query
         self._never.discard((query.kind, media_type))
 
-    def went(self, query: Query, media_type: str) -> None:
+    def record_failure(self, query: StructureQuery, media_type: str) -> None:
         """It is not given any more, and shows nothing from now on."""
         given = self._came.get(media_type, {})
         if given.get(query.kind) == query:
             del given[query.kind]
 
-    def never_comes(self, query: Query, media_type: str) -> None:
+    def record_unsupported(self, query: StructureQuery, media_type: str) -> None:
         """One structure is there, and not given though others are."""
         if query.kind not in self._came.get(media_type, {}):
             self._never.add((query.kind, media_type))
 
-    def is_never_given(self, query: Query, media_type: str) -> bool:
+    def is_unsupported(self, query: StructureQuery, media_type: str) -> bool:
         """Whether the format is known not to express this kind."""
         return (query.kind, media_type) in self._never
 
@@ -66,7 +66,7 @@ class FormatSupport:
         self._looked_for.add(media_type)
         return True
 
-    def another(self, query: Query, media_type: str) -> Query | None:
+    def another(self, query: StructureQuery, media_type: str) -> StructureQuery | None:
         """A structure that was given in the format; one of the same kind rather than of another."""
         given = self._came.get(media_type, {})
         own = given.get(query.kind)
@@ -101,7 +101,7 @@ class RestRegistry(ABC):
         self._transport = transport
         self._contents = Contents(connection, transport, paths, self._probe)
         self._listings = Listings(self._contents, stub_formats)
-        self._experience = FormatSupport()
+        self._support = FormatSupport()
         self._held: tuple[str, ...] = ()
         self._has_history = has_history
 
@@ -117,27 +117,27 @@ class RestRegistry(ABC):
 
     def probe(self) -> None:
         """See `Registry.probe`."""
-        self._transport.patiently(self._probe)
+        self._transport.retrying(self._probe)
 
-    def held(self, media_type: str | None = None) -> StructureEntry:
-        """See `Registry.held`."""
-        found = self._transport.patiently(lambda: self._listings.everything(media_type))
+    def list_structures(self, media_type: str | None = None) -> StructureEntry:
+        """See `Registry.list_structures`."""
+        found = self._transport.retrying(lambda: self._listings.everything(media_type))
         self._held = found.urns
         return found
 
     def unchanged_since(self, last_modified: str) -> bool:
         """See `Registry.unchanged_since`."""
-        return self._transport.patiently(lambda: self._listings.unchanged_since(last_modified))
+        return self._transport.retrying(lambda: self._listings.unchanged_since(last_modified))
 
-    def queries(self, urns: Sequence[str]) -> tuple[Query, ...]:
+    def queries(self, urns: Sequence[str]) -> tuple[StructureQuery, ...]:
         """See `Registry.queries`."""
         return planned(urns, self._held)
 
     def read(
-        self, query: Query, media_type: str, into: Path, *, unless_modified_since: str | None = None
+        self, query: StructureQuery, media_type: str, into: Path, *, unless_modified_since: str | None = None
     ) -> Reply | NotModified | NotExpressible | None:
         """See `Registry.read`."""
-        return self._transport.patiently(
+        return self._transport.retrying(
             lambda: self._contents.read(query, media_type, into, since=unless_modified_since)
         )
 
@@ -146,7 +146,7 @@ class RestRegistry(ABC):
     ) -> Reply | NotExpressible | None:
         """See `Registry.read_one`."""
         moment = as_of if self._has_history else None
-        return self._transport.patiently(lambda: self._one(urn, media_type, into, moment))
+        return self._transport.retrying(lambda: self._one(urn, media_type, into, moment))
 
     def close(self) -> None:
         """Gives the connections back."""
@@ -166,17 +166,17 @@ class RestRegistry(ABC):
 
     def _one(self, urn: str, media_type: str, into: Path, as_of: datetime | None) -> Reply | NotExpressible | None:
         query = exactly(urn)
-        found = self._contents.of_one(query, media_type, into, as_of)
+        found = self._contents.fetch_one(query, media_type, into, as_of)
         if isinstance(found, NotExpressible):
             return found
         if isinstance(found, Reply) and not self._contents.is_empty(found):
-            self._experience.came(query, media_type)
+            self._support.record_success(query, media_type)
             return found
         # Neither "no such thing" nor an empty answer is believed alone: a kind may go by another name, and a reply
         # may have lost what it held.
         if not self._listings.names(urn, media_type, as_of):
             return None
-        if found is not None and self._experience.is_never_given(query, media_type):
+        if found is not None and self._support.is_unsupported(query, media_type):
             return _not_given(media_type)
         return self._listed_one(urn, media_type, into, as_of)
 
@@ -187,7 +187,7 @@ class RestRegistry(ABC):
             self._check_others(query, media_type, into)
             found = self._by_any_name(urn, media_type, into, as_of)
         if found is None:
-            self._experience.never_comes(query, media_type)
+            self._support.record_unsupported(query, media_type)
         return found or _not_given(media_type)
 
     def _by_any_name(
@@ -195,36 +195,36 @@ class RestRegistry(ABC):
     ) -> Reply | NotExpressible | None:
         query = exactly(urn)
         for asked in (query, replace(query, kind=ANY)):
-            found = self._contents.of_one(asked, media_type, into, as_of)
+            found = self._contents.fetch_one(asked, media_type, into, as_of)
             if isinstance(found, NotExpressible):
                 return found
             if found is not None and same_artefact(urn) in self._contents.names_in(found, asked, urn):
-                self._experience.came(query, media_type)
+                self._support.record_success(query, media_type)
                 return found
         return None
 
-    def _check_others(self, query: Query, media_type: str, into: Path) -> None:
+    def _check_others(self, query: StructureQuery, media_type: str, into: Path) -> None:
         """Sees that another structure is still given in the format, where one is found that ever was.
 
         Raises:
             IncompleteReplyError: it comes empty too.
         """
-        while (other := self._experience.another(query, media_type)) is not None:
-            found = self._contents.of_one(other, media_type, into)
+        while (other := self._support.another(query, media_type)) is not None:
+            found = self._contents.fetch_one(other, media_type, into)
             if isinstance(found, Reply):
                 self._contents.check_filled(found)
                 return
-            self._experience.went(other, media_type)
-        if self._experience.is_new_to(media_type):
+            self._support.record_failure(other, media_type)
+        if self._support.is_new_to(media_type):
             self._look_for_one(query, media_type, into)
 
-    def _look_for_one(self, query: Query, media_type: str, into: Path) -> None:
+    def _look_for_one(self, query: StructureQuery, media_type: str, into: Path) -> None:
         """Looks a few times for some structure that is given in the format."""
         others = (other for urn in self._listings.everything(media_type).urns if (other := exactly(urn)) != query)
         for other in islice(others, _LOOKED_AT):
-            found = self._contents.of_one(other, media_type, into)
+            found = self._contents.fetch_one(other, media_type, into)
             if isinstance(found, Reply) and not self._contents.is_empty(found):
-                self._experience.came(other, media_type)
+                self._support.record_success(other, media_type)
                 return
 
 
@@ -254,7 +254,7 @@ class SdmxRegistry(RestRegistry):
         connection: RegistryConnection,
         transport: StructureDownloads,
         paths: StructurePaths,
-        sign_of_life: Query = SMALL,
+        sign_of_life: StructureQuery = SMALL,
     ) -> None:
         super().__init__(connection, transport, paths, (LIST_FORMATS[paths.api],))
         self._sign_of_life = paths.of(sign_of_life, stubs=True)

@@ -19,8 +19,8 @@ from contexture.sources.sdmx.registry.interface import (
     FormatNotOfferedError,
     NotExpressible,
     NotModified,
-    Query,
     Reply,
+    StructureQuery,
 )
 from contexture.sources.sdmx.registry.transport import (
     BAD_REQUEST,
@@ -56,7 +56,7 @@ class StructurePaths:
     root: str
     api: Api
 
-    def of(self, query: Query, *, stubs: bool = False, as_of: datetime | None = None) -> str:
+    def of(self, query: StructureQuery, *, stubs: bool = False, as_of: datetime | None = None) -> str:
         """Path and parameters of a question.
 
         Every part is said: by default a registry answers the latest version alone.
@@ -73,8 +73,9 @@ class StructurePaths:
         asked = f"?{urlencode(parameters, safe=':')}" if parameters else ""
         return f"{self.root}{self._path(query)}{asked}"
 
-    def _path(self, query: Query) -> str:
-        from pysdmx.api.qb import ApiVersion, StructureQuery, StructureType
+    def _path(self, query: StructureQuery) -> str:
+        from pysdmx.api.qb import ApiVersion, StructureType
+        from pysdmx.api.qb import StructureQuery as PysdmxQuery
         from pysdmx.errors import Invalid
 
         version = ApiVersion.V2_0_0 if self.api == "v2" else ApiVersion.V1_5_0
@@ -82,7 +83,7 @@ class StructurePaths:
         resource = self._resource(query.kind)
         try:
             kind = StructureType.ALL if resource == ANY else StructureType(resource)
-            return StructureQuery(kind, agency, identifier, of_version).get_url(version, omit_defaults=True)
+            return PysdmxQuery(kind, agency, identifier, of_version).get_url(version, omit_defaults=True)
         except (ValueError, Invalid):
             # Registries have kinds of their own, which follow the same form.
             parts = (_ALL[self.api] if part == ANY else part for part in (agency, identifier, of_version))
@@ -134,7 +135,7 @@ class Contents:
         return None
 
     def read(
-        self, query: Query, media_type: str, into: Path, *, since: str | None = None
+        self, query: StructureQuery, media_type: str, into: Path, *, since: str | None = None
     ) -> Reply | NotModified | NotExpressible | None:
         """See `Registry.read`."""
         fetched = self.fetch(self.paths.of(query), media_type, into, since)
@@ -142,13 +143,13 @@ class Contents:
             return NotModified()
         return self._answer(fetched, query, media_type, into)
 
-    def of_one(
-        self, query: Query, media_type: str, into: Path, as_of: datetime | None = None
+    def fetch_one(
+        self, query: StructureQuery, media_type: str, into: Path, as_of: datetime | None = None
     ) -> Reply | NotExpressible | None:
         """One structure as it was; the reply may turn out to be empty."""
         return self._answer(self.fetch(self.paths.of(query, as_of=as_of), media_type, into), query, media_type, into)
 
-    def believe(self, fetched: DownloadedFile) -> None:
+    def check_not_found(self, fetched: DownloadedFile) -> None:
         """Returns when "not found" is the registry's own word, and not that of something in its place."""
         if not fetched.is_registrys:
             self._probe()
@@ -172,7 +173,7 @@ class Contents:
         if self.is_empty(reply):
             raise self._without_message()
 
-    def names_in(self, reply: Reply, query: Query, urn: str) -> frozenset[str]:
+    def names_in(self, reply: Reply, query: StructureQuery, urn: str) -> frozenset[str]:
         """What a message holds, by `same_artefact`; one that can't be split holds what was asked for by its kind."""
         if not splittable(reply.media_type):
             return frozenset({same_artefact(urn)} if query.kind != ANY else ())
@@ -183,7 +184,7 @@ class Contents:
                 raise self._broken(error) from error
 
     def _answer(
-        self, fetched: DownloadedFile | None, query: Query, media_type: str, into: Path
+        self, fetched: DownloadedFile | None, query: StructureQuery, media_type: str, into: Path
     ) -> Reply | NotExpressible | None:
         if fetched is None:
             return NotExpressible(f"the registry does not give it as {media_type} (406)")
@@ -192,7 +193,7 @@ class Contents:
         if fetched.status == NO_CONTENT or (fetched.status == BAD_REQUEST and query.kind != ANY):
             return None
         if fetched.status == NOT_FOUND:
-            self.believe(fetched)
+            self.check_not_found(fetched)
             return None
         if fetched.status in {BAD_REQUEST, NOT_MODIFIED}:
             raise ConfigurationError(

@@ -32,7 +32,7 @@ from contexture.sources.http.errors import (
 )
 from contexture.sources.http.transport import Given, HttpClient, RetryBudget, date_of
 from contexture.sources.sdmx.registry.connection import RegistryConnection
-from contexture.sources.sdmx.registry.interface import ANY, Query
+from contexture.sources.sdmx.registry.interface import ANY, StructureQuery
 
 OK, NO_CONTENT, NOT_MODIFIED, BAD_REQUEST, NOT_FOUND, NOT_IMPLEMENTED = 200, 204, 304, 400, 404, 501
 FORMAT_REFUSED = frozenset({406, 415})
@@ -54,7 +54,7 @@ def is_error_message(media_type: str, words: bytes) -> bool:
     return "json" in media_type.lower() and _ERROR_DOCUMENT.search(words) is not None
 
 
-def refusal(connection: HttpConnection, response: httpx.Response) -> ContextureError:
+def registry_error(connection: HttpConnection, response: httpx.Response) -> ContextureError:
     """The error that a status represents which is no answer."""
     status, where = response.status_code, f"{connection.WHO} at {connection.address}"
     if status in {401, 403}:
@@ -91,7 +91,7 @@ _DRIP_BYTES = 4096
 _CONTENT = frozenset({httpx.codes.OK})
 
 
-def registry_patience() -> RetryBudget:
+def registry_budget() -> RetryBudget:
     """Three tries for registry faults, with waits of up to half a minute between them."""
     return RetryBudget(attempts=ATTEMPTS, first_wait_seconds=1.0, longest_wait_seconds=30.0)
 
@@ -137,24 +137,24 @@ class StructureDownloads:
     def __init__(
         self,
         connection: RegistryConnection,
-        patience: RetryBudget | None = None,
+        budget: RetryBudget | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self._connection = connection
-        self.patience = patience or registry_patience()
-        self._client = HttpClient(connection, self.patience, transport)
+        self.budget = budget or registry_budget()
+        self._client = HttpClient(connection, self.budget, transport)
 
     def close(self) -> None:
         """Gives the connections back."""
         self._client.close()
 
-    def patiently(self, call: Callable[[], Given]) -> Given:
+    def retrying(self, call: Callable[[], Given]) -> Given:
         """What the call gives, tried again while the registry is away or ill.
 
         Raises:
             RegistryUnavailableError: it still was at the last try.
         """
-        return self._client.patiently(call, RegistryUnavailableError)
+        return self._client.retrying(call, RegistryUnavailableError)
 
     def fetch(self, question: StructureRequest, into: Path) -> DownloadedFile:
         """The answer, its body in the file; tried once.
@@ -174,7 +174,7 @@ class StructureDownloads:
     def _fetch(self, question: StructureRequest, into: Path) -> DownloadedFile:
         with self._asked(question) as response:
             if response.status_code not in ANSWERS:
-                raise refusal(self._connection, response)
+                raise registry_error(self._connection, response)
             is_content = response.status_code in _CONTENT
             size = self._write(response, into) if is_content else 0
             words = b"" if is_content else self._words(response)
@@ -217,7 +217,7 @@ class StructureDownloads:
 
     def _flowing(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         """The pieces, as long as they don't drip: httpx's time is that of a single one."""
-        clock, seconds = self.patience.clock, self._connection.timeout_seconds
+        clock, seconds = self.budget.clock, self._connection.timeout_seconds
         since, size = clock(), 0
         for piece in pieces:
             yield piece
@@ -247,7 +247,7 @@ def _headers(question: StructureRequest) -> dict[str, str]:
     return {"accept": question.accept, "accept-language": "*", **since}
 
 
-SMALL = Query("AgencyScheme")
+SMALL = StructureQuery("AgencyScheme")
 """Something that most registries hold, and little of it."""
 _STRUCTURES = (b"Structure", b'"data"', b'"meta"', b'"structures"')
 _HEAD_BYTES = 1 << 16

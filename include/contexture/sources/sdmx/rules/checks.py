@@ -180,9 +180,9 @@ def check(artefact: Artefact, options: StructureRuleOptions = _DEFAULTS) -> list
     """
     found = RuleFindings(options.severities)
     check_identity(artefact, found)
-    if found.wants("schema"):
+    if found.includes("schema"):
         _check_schema(artefact, options, found)
-    if found.wants("duplicate-item") and artefact.size <= options.largest_items_bytes:
+    if found.includes("duplicate-item") and artefact.size <= options.largest_items_bytes:
         _check_items(artefact, found)
     return found.violations
 

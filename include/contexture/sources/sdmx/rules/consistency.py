@@ -112,12 +112,12 @@ def check_consistency(
 def _check_references(
     told: PublishedStructure, held: VersionIndex, selectors: Sequence[Selector], found: RuleFindings
 ) -> None:
-    if not found.wants("dangling-reference"):
+    if not found.includes("dangling-reference"):
         return
     missing = [
         reference
         for reference in told.references
-        if not held.meant_by_one(reference) and _is_covered(reference, selectors)
+        if not held.resolve_reference(reference) and _is_covered(reference, selectors)
     ]
     if missing:
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""

@@ -154,7 +154,7 @@ def end_tag(tag: bytes) -> bytes:
     return b"</%s>" % (found[1] if found else b"")
 
 
-def unchanged_routes(
+def build_message_frame(
     root: Root, prolog: bytes, header: bytes, levels: Sequence[Level], encoding: Encoding
 ) -> MessageFrame:
     """The message around what stands inside `levels`.

@@ -24,7 +24,7 @@ from contexture.sources.sdmx.splitting.xml_content import (
     parted,
     shortened,
 )
-from contexture.sources.sdmx.splitting.xml_envelope import START_TAG, Level, Role, Root, unchanged_routes
+from contexture.sources.sdmx.splitting.xml_envelope import START_TAG, Level, Role, Root, build_message_frame
 from contexture.sources.sdmx.urn import kind_of_element
 
 
@@ -56,7 +56,7 @@ def skip_element(install: Install, limits: Limits, done: Callable[[bool], None])
     install(start, end, text)
 
 
-class Window:
+class ByteWindow:
     """A piece of the message that moves on with the parser, and keeps what it was told to keep."""
 
     def __init__(self, limits: Limits) -> None:
@@ -136,7 +136,7 @@ class XmlReader:
         self.findings: list[SplitWarning] = []
         self._source = source
         self._limits = limits
-        self._window = Window(limits)
+        self._window = ByteWindow(limits)
         self._root: Root
         self._levels: list[Level] = []
         self._prolog = self._header = self._comments = b""
@@ -291,7 +291,7 @@ class XmlReader:
     def _around(self) -> MessageFrame:
         encoding = self._source.encoding
         if self._envelope is None:
-            self._envelope = unchanged_routes(self._root, self._prolog, self._header, self._levels, encoding)
+            self._envelope = build_message_frame(self._root, self._prolog, self._header, self._levels, encoding)
         if not self._comments:
             return self._envelope
         return MessageFrame(self._envelope.before + encoding.encoded(self._comments), self._envelope.after)

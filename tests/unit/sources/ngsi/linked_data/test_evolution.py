@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from contexture.sources.ngsi import EntityError
-from contexture.sources.ngsi.history import HistoryInterval, parse_evolution, range_end, told
+from contexture.sources.ngsi.history import HistoryInterval, entity_versions, parse_entity_history, range_end
 
 
 def at(minute: int) -> datetime:
@@ -24,8 +24,8 @@ HISTORY = b"""{"id": "urn:ngsi-ld:Car:1", "type": "Car", "createdAt": "2026-01-0
 
 
 def bodies(history: bytes, before: bytes | None = None, *, whole: bool = True) -> list[tuple[int, bytes]]:
-    known = parse_evolution(before) if before else None
-    return [(time.minute, body) for time, body in told(parse_evolution(history), known, whole=whole)]
+    known = parse_entity_history(before) if before else None
+    return [(time.minute, body) for time, body in entity_versions(parse_entity_history(history), known, whole=whole)]
 
 
 def test_the_whole_entity_is_told_after_each_change_with_its_numbers_as_they_were_written() -> None:
@@ -94,7 +94,7 @@ def test_an_attribute_that_was_removed_is_no_longer_told(removed: bytes) -> None
 )
 def test_what_is_no_history_is_said_to_be_none(body: bytes, words: str) -> None:
     with pytest.raises(EntityError, match=words):
-        parse_evolution(body)
+        parse_entity_history(body)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def reader(broker: LinkedDataNetwork | FalseAnswers, flavour: Flavour) -> NgsiLd
         "",
         context="https://example.org/context.jsonld",
         flavour=flavour,
-        patience=RetryBudget(attempts=1, sleep=lambda _seconds: None),
+        budget=RetryBudget(attempts=1, sleep=lambda _seconds: None),
         transport=broker.transport(),
     )
 
@@ -54,9 +54,9 @@ def read(
     """Time, device and level of each change that is told."""
     found = []
     for page in reader(broker, flavour).history(EntityQuery(), interval, whole=whole):
-        for body, sighting in zip(page.entities, page.sightings, strict=True):
+        for body, head in zip(page.entities, page.heads, strict=True):
             entity = json.loads(body)
-            assert sighting.modified == entity["modifiedAt"]
+            assert head.modified == entity["modifiedAt"]
             value = entity["level"]["value"] if "level" in entity else -1
             found.append((entity["modifiedAt"][11:23], int(entity["id"][-5:]), value))
     return found

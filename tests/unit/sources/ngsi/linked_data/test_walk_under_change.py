@@ -47,8 +47,8 @@ class City:
         """The numbers of the entities that a walk met."""
         connection, network = BrokerConnection("http://broker"), self.network.transport()
         with NgsiLdClient(connection, "", context="urn:c", flavour=self._flavour, transport=network) as broker:
-            pages = broker.walk(EntityQuery(types=("Device",), page_size=page_size))
-            return {int(str(seen.id)[-5:]) for page in pages for seen in page.sightings}
+            pages = broker.scan(EntityQuery(types=("Device",), page_size=page_size))
+            return {int(str(seen.id)[-5:]) for page in pages for seen in page.heads}
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -10,12 +10,12 @@ import pytest
 from builders import structures
 from builders.registries import AT_ONCE, JSON_2_0, connection
 from builders.registry import EXR, SEX, SEX_AND_FLOW, codelist, codelists, urn
-from contexture.sources.sdmx.registry import FusionRegistry, NotExpressible, Query, Reply, open_registry
+from contexture.sources.sdmx.registry import FusionRegistry, NotExpressible, Reply, StructureQuery, open_registry
 from contexture.sources.sdmx.registry.rest import FormatSupport
 from contexture_sandbox.registry import TestRegistry
 
 SEX_JSON = structures.sdmx_json("2.0", {"codelists": [structures.CODELIST_JSON]}).encode()
-CODELIST, FLOW = Query("Codelist", "X", "A", "1.0"), Query("Dataflow", "X", "B", "1.0")
+CODELIST, FLOW = StructureQuery("Codelist", "X", "A", "1.0"), StructureQuery("Dataflow", "X", "B", "1.0")
 
 
 @pytest.fixture
@@ -28,35 +28,35 @@ def server() -> Iterator[TestRegistry]:
 
 def test_a_kind_that_never_came_is_remembered_until_one_comes():
     seen = FormatSupport()
-    seen.came(FLOW, JSON_2_0)
-    seen.never_comes(CODELIST, JSON_2_0)
-    assert seen.is_never_given(CODELIST, JSON_2_0)
-    assert not seen.is_never_given(FLOW, JSON_2_0)
-    seen.came(CODELIST, JSON_2_0)
-    assert not seen.is_never_given(CODELIST, JSON_2_0)
+    seen.record_success(FLOW, JSON_2_0)
+    seen.record_unsupported(CODELIST, JSON_2_0)
+    assert seen.is_unsupported(CODELIST, JSON_2_0)
+    assert not seen.is_unsupported(FLOW, JSON_2_0)
+    seen.record_success(CODELIST, JSON_2_0)
+    assert not seen.is_unsupported(CODELIST, JSON_2_0)
 
 
 def test_a_kind_of_which_one_came_may_always_come():
     seen = FormatSupport()
-    seen.came(CODELIST, JSON_2_0)
-    seen.never_comes(Query("Codelist", "X", "OTHER", "1.0"), JSON_2_0)
-    assert not seen.is_never_given(CODELIST, JSON_2_0)
+    seen.record_success(CODELIST, JSON_2_0)
+    seen.record_unsupported(StructureQuery("Codelist", "X", "OTHER", "1.0"), JSON_2_0)
+    assert not seen.is_unsupported(CODELIST, JSON_2_0)
 
 
 def test_another_structure_is_one_of_the_same_kind_where_there_is_one():
     seen = FormatSupport()
     assert seen.another(CODELIST, JSON_2_0) is None
-    seen.came(FLOW, JSON_2_0)
+    seen.record_success(FLOW, JSON_2_0)
     assert seen.another(CODELIST, JSON_2_0) == FLOW
-    other = Query("Codelist", "X", "OTHER", "1.0")
-    seen.came(other, JSON_2_0)
+    other = StructureQuery("Codelist", "X", "OTHER", "1.0")
+    seen.record_success(other, JSON_2_0)
     assert seen.another(CODELIST, JSON_2_0) == other
-    seen.went(other, JSON_2_0)
+    seen.record_failure(other, JSON_2_0)
     assert seen.another(CODELIST, JSON_2_0) == FLOW
 
 
 def opened(server: TestRegistry) -> FusionRegistry:
-    found = open_registry(connection(server.url), patience=AT_ONCE)
+    found = open_registry(connection(server.url), budget=AT_ONCE)
     assert isinstance(found, FusionRegistry)
     return found
 

@@ -21,9 +21,9 @@ from contexture.sources.sdmx.registry import (
     LogResetError,
     NotExpressible,
     NotModified,
-    Query,
     RegistryUnavailableError,
     Reply,
+    StructureQuery,
     open_registry,
 )
 from contexture_sandbox.registry import TestRegistry
@@ -49,7 +49,7 @@ def server(running: TestRegistry) -> Iterator[TestRegistry]:
 
 @pytest.fixture
 def registry(server: TestRegistry) -> Iterator[FusionRegistry]:
-    with open_registry(connection(server.url), patience=AT_ONCE) as found:
+    with open_registry(connection(server.url), budget=AT_ONCE) as found:
         assert isinstance(found, FusionRegistry)
         yield found
 
@@ -72,21 +72,21 @@ def test_it_is_known_by_its_product(registry: FusionRegistry, server: TestRegist
 
 @pytest.mark.parametrize("suffix", ["/", "/sdmx/v2", "/ws/public/sdmxapi/rest"])
 def test_the_address_of_its_structure_queries_leads_to_it_too(server: TestRegistry, suffix: str):
-    with open_registry(connection(server.url + suffix), patience=AT_ONCE) as found:
+    with open_registry(connection(server.url + suffix), budget=AT_ONCE) as found:
         assert (found.flavour, found.address) == ("fmr", server.url)
 
 
 def test_everything_held_is_listed_in_every_version(registry: FusionRegistry, server: TestRegistry):
     server.submit(SEX_AND_FLOW)
     server.submit(codelists(codelist(), codelist("CL_A", "1.9")))
-    assert sorted(registry.held().urns) == sorted([SEX, EXR, urn(), urn("CL_A", "1.9")])
+    assert sorted(registry.list_structures().urns) == sorted([SEX, EXR, urn(), urn("CL_A", "1.9")])
 
 
 @pytest.mark.parametrize("fault", ["empty", "fail", "drop", "truncate"])
 def test_a_list_that_failed_is_asked_for_again(registry: FusionRegistry, server: TestRegistry, fault: str):
     server.submit(SEX_AND_FLOW)
     getattr(server.faults, fault)(path="/sdmx/v2")
-    assert sorted(registry.held().urns) == sorted([SEX, EXR])
+    assert sorted(registry.list_structures().urns) == sorted([SEX, EXR])
 
 
 @pytest.mark.parametrize("fault", ["empty", "fail", "drop", "truncate"])
@@ -96,12 +96,12 @@ def test_a_list_that_always_fails_is_never_taken_for_nothing(
     server.submit(SEX_AND_FLOW)
     getattr(server.faults, fault)(path="/sdmx/v2", times=None)
     with pytest.raises(RegistryUnavailableError):
-        registry.held()
+        registry.list_structures()
 
 
 def test_a_registry_that_says_it_holds_nothing_is_not_believed(registry: FusionRegistry):
     with pytest.raises(IncompleteReplyError, match="lists no structure at all"):
-        registry.held()
+        registry.list_structures()
 
 
 def test_structures_come_by_kind_and_agency_in_the_format_asked_for(
@@ -109,7 +109,7 @@ def test_structures_come_by_kind_and_agency_in_the_format_asked_for(
 ):
     server.submit(codelists(*(codelist(f"CL_{number}") for number in range(5))))
     server.submit(SEX_AND_FLOW)
-    queries = registry.queries(registry.held().urns)
+    queries = registry.queries(registry.list_structures().urns)
     assert [str(query) for query in queries] == [
         "Codelist=SDMX:CL_SEX(2.1)",
         "Codelist=X:*(*)",
@@ -121,21 +121,21 @@ def test_structures_come_by_kind_and_agency_in_the_format_asked_for(
 
 def test_a_reply_tells_since_when_it_has_not_changed(registry: FusionRegistry, server: TestRegistry, into: Path):
     server.submit(codelists(codelist("CL_A"), codelist("CL_B")))
-    reply = registry.read(Query("Codelist"), ML_2_1, into)
+    reply = registry.read(StructureQuery("Codelist"), ML_2_1, into)
     assert isinstance(reply, Reply)
     assert reply.last_modified == "Sun, 01 Nov 2026 12:00:00 GMT"
-    again = registry.read(Query("Codelist"), ML_2_1, into, unless_modified_since=reply.last_modified)
+    again = registry.read(StructureQuery("Codelist"), ML_2_1, into, unless_modified_since=reply.last_modified)
     assert again == NotModified()
     # A deletion resets the timestamps of all structures: what comes then says nothing about what changed.
     server.store.clock.advance(60)
     server.delete([urn("CL_B")])
-    again = registry.read(Query("Codelist"), ML_2_1, into, unless_modified_since=reply.last_modified)
+    again = registry.read(StructureQuery("Codelist"), ML_2_1, into, unless_modified_since=reply.last_modified)
     assert urns_in(again) == [urn("CL_A")]
 
 
 def test_whether_anything_changed_is_asked_without_reading_it(registry: FusionRegistry, server: TestRegistry):
     server.submit(SEX_AND_FLOW)
-    held = registry.held()
+    held = registry.list_structures()
     assert held.last_modified is not None
     assert registry.unchanged_since(held.last_modified)
     server.store.clock.advance(60)
@@ -148,7 +148,7 @@ def test_a_format_that_the_registry_does_not_know_gives_nothing(
 ):
     server.submit(SEX_AND_FLOW)
     expected = NotExpressible("the registry does not give it as application/vnd.xlsx (406)")
-    assert registry.read(Query("Codelist"), "application/vnd.xlsx", into) == expected
+    assert registry.read(StructureQuery("Codelist"), "application/vnd.xlsx", into) == expected
     assert registry.read_one(SEX, "application/vnd.xlsx", into) == expected
 
 
@@ -266,11 +266,11 @@ def test_without_credentials_only_what_is_public_is_there(server: TestRegistry, 
     server.submit(SEX_AND_FLOW)
     server.restrict([SEX])
     authorised = connection(server.url, headers={"Authorization": "Basic cm9vdDpwYXNzd29yZA=="})
-    with open_registry(connection(server.url), patience=AT_ONCE) as public:
-        assert public.held().urns == (EXR,)
+    with open_registry(connection(server.url), budget=AT_ONCE) as public:
+        assert public.list_structures().urns == (EXR,)
         assert public.read_one(SEX, ML_2_1, into) is None
-    with open_registry(authorised, patience=AT_ONCE) as restricted:
-        assert sorted(restricted.held().urns) == sorted([SEX, EXR])
+    with open_registry(authorised, budget=AT_ONCE) as restricted:
+        assert sorted(restricted.list_structures().urns) == sorted([SEX, EXR])
         assert urns_in(restricted.read_one(SEX, ML_2_1, into)) == [SEX]
 
 
@@ -278,8 +278,8 @@ def test_wrong_credentials_are_told_without_them(server: TestRegistry):
     server.submit(SEX_AND_FLOW)
     wrong = connection(server.url, headers={"Authorization": "Basic cm9vdDp3cm9uZw=="})
     server.restrict([SEX])
-    with open_registry(wrong, patience=AT_ONCE) as found, pytest.raises(ConfigurationError) as raised:
-        found.held()
+    with open_registry(wrong, budget=AT_ONCE) as found, pytest.raises(ConfigurationError) as raised:
+        found.list_structures()
     assert "refuses our credentials (401)" in str(raised.value)
     assert "cm9vdDp3cm9uZw" not in str(raised.value)
 
@@ -287,7 +287,7 @@ def test_wrong_credentials_are_told_without_them(server: TestRegistry):
 def test_an_older_registry_knows_no_past(into: Path):
     with TestRegistry(version="11.25.3") as server:
         server.submit(codelists(codelist("CL_A", "1.0", "NOW")))
-        with open_registry(connection(server.url), patience=AT_ONCE) as found:
+        with open_registry(connection(server.url), budget=AT_ONCE) as found:
             assert (found.product, found.has_history) == ("FMR 11.25.3", False)
             assert urns_in(found.read_one(urn(), ML_2_1, into, as_of=START)) == [urn()]
         assert "asOf" not in server.requests[-1].parameters
@@ -296,10 +296,10 @@ def test_an_older_registry_knows_no_past(into: Path):
 def test_a_registry_without_version_2_is_asked_by_version_1(into: Path):
     with TestRegistry(version="10.4.3") as server:
         server.submit(SEX_AND_FLOW)
-        with open_registry(connection(server.url), patience=AT_ONCE) as found:
+        with open_registry(connection(server.url), budget=AT_ONCE) as found:
             assert (found.product, found.flavour) == ("Fusion Registry 10.4.3", "fmr")
-            assert sorted(found.held().urns) == sorted([SEX, EXR])
-            assert urns_in(found.read(Query("Dataflow", "ECB"), ML_2_1, into)) == [EXR]
+            assert sorted(found.list_structures().urns) == sorted([SEX, EXR])
+            assert urns_in(found.read(StructureQuery("Dataflow", "ECB"), ML_2_1, into)) == [EXR]
             assert urns_in(found.read_one(SEX, ML_2_1, into)) == [SEX]
         assert server.requests[-1].path == "/ws/public/sdmxapi/rest/codelist/SDMX/CL_SEX/2.1"
 
@@ -324,7 +324,7 @@ def test_a_kind_that_goes_by_another_name_is_found_by_its_list(
 
 def test_what_fusion_json_says_is_read_as_it_is(registry: FusionRegistry, server: TestRegistry, into: Path):
     server.submit(json.dumps({"meta": {"id": "M1"}, "Codelist": [structures.CODELIST_FUSION]}).encode())
-    assert registry.held(FUSION_JSON).urns == (SEX,)
+    assert registry.list_structures(FUSION_JSON).urns == (SEX,)
     assert urns_in(registry.read_one(SEX, FUSION_JSON, into)) == [SEX]
 
 

@@ -54,7 +54,7 @@ def plain() -> Iterator[TestRegistry]:
 def check_one(server: TestRegistry, base: str, faults: list[Fault], one: str) -> None:
     server.faults.clear()
     with (
-        open_registry(connection(server.url + base), patience=AT_ONCE) as registry,
+        open_registry(connection(server.url + base), budget=AT_ONCE) as registry,
         tempfile.TemporaryDirectory() as to,
     ):
         for fault in faults:
@@ -79,7 +79,7 @@ def test_no_registry_says_that_something_is_gone_that_it_holds(plain: TestRegist
 @given(faults=FAULTS, after=st.integers(1, 2))
 def test_no_transaction_of_a_log_is_ever_left_out(fmr: TestRegistry, faults: list[Fault], after: int):
     fmr.faults.clear()
-    with open_registry(connection(fmr.url), patience=AT_ONCE) as registry:
+    with open_registry(connection(fmr.url), budget=AT_ONCE) as registry:
         for fault in faults:
             fmr.faults.plan(fault)
         try:

@@ -21,7 +21,7 @@ FMR_12 = httpx.Response(200, json={"Version": "12.4.2", "ReleaseDate": "2026-09-
 def opened(
     answers: dict[str, object], base: str = "http://registry", **settings: object
 ) -> FusionRegistry | SdmxRegistry:
-    return open_registry(connection(base, **settings), patience=AT_ONCE, transport=answering(answers))
+    return open_registry(connection(base, **settings), budget=AT_ONCE, transport=answering(answers))
 
 
 def test_an_fmr_whose_log_may_not_be_read_is_compared_like_any_registry():
@@ -53,7 +53,7 @@ def test_what_is_said_is_not_asked():
 
     answers = Listening(answering({AGENCIES_1: STRUCTURES}).handler)
     settings = connection("http://registry", flavour="generic", api="v1")
-    found = open_registry(settings, patience=AT_ONCE, transport=answers)
+    found = open_registry(settings, budget=AT_ONCE, transport=answers)
     assert (found.flavour, asked) == ("generic", [AGENCIES_1])
 
 
@@ -62,7 +62,7 @@ def test_a_publication_knows_better_than_the_connection():
     found = open_registry(
         connection("http://registry", flavour="fmr"),
         flavour="generic",
-        patience=AT_ONCE,
+        budget=AT_ONCE,
         transport=answering(answers),
     )
     assert found.flavour == "generic"

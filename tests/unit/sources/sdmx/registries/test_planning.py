@@ -6,28 +6,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.registry import EXR, urn
-from contexture.sources.sdmx.registry import Query
+from contexture.sources.sdmx.registry import StructureQuery
 from contexture.sources.sdmx.registry.listings import planned
 
 
 def test_an_agencys_code_lists_are_asked_for_together_where_there_are_some():
     assert planned([urn("CL_A"), urn("CL_B"), urn("CL_C"), urn("CL_D", "2.0"), EXR]) == (
-        Query("Codelist", "X"),
-        Query("Dataflow", "ECB", "EXR", "1.0"),
+        StructureQuery("Codelist", "X"),
+        StructureQuery("Dataflow", "ECB", "EXR", "1.0"),
     )
 
 
 def test_a_few_are_asked_for_one_by_one():
     assert planned([urn("CL_A"), urn("CL_B", agency="Y")]) == (
-        Query("Codelist", "X", "CL_A", "1.0"),
-        Query("Codelist", "Y", "CL_B", "1.0"),
+        StructureQuery("Codelist", "X", "CL_A", "1.0"),
+        StructureQuery("Codelist", "Y", "CL_B", "1.0"),
     )
 
 
 def test_nobody_reads_a_whole_agency_for_a_small_part_of_it():
     held = [urn(f"CL_{number}") for number in range(100)]
     assert len(planned(held[:10], held)) == 10
-    assert planned(held[:50], held) == (Query("Codelist", "X"),)
+    assert planned(held[:50], held) == (StructureQuery("Codelist", "X"),)
 
 
 URNS = st.lists(
@@ -44,6 +44,6 @@ def test_every_structure_is_covered_once(wanted: list[str], held: list[str]):
     assert [len(queries) for queries in covering] == [1] * len(wanted)
 
 
-def _covers(query: Query, one: str) -> bool:
+def _covers(query: StructureQuery, one: str) -> bool:
     named = f"{query.kind}={query.agency}:{query.id}({query.version})"
     return one.endswith(named) or (query.id == "*" and f".{query.kind}={query.agency}:" in one)

@@ -16,9 +16,9 @@ from contexture.sources.sdmx import SdmxRegistry, split
 from contexture.sources.sdmx.registry import (
     IncompleteReplyError,
     NotExpressible,
-    Query,
     RegistryUnavailableError,
     Reply,
+    StructureQuery,
     open_registry,
 )
 from contexture_sandbox.registry import TestRegistry
@@ -46,7 +46,7 @@ def into(tmp_path: Path) -> Path:
 
 
 def opened(server: TestRegistry, base: str = "/rest", **settings: object) -> SdmxRegistry:
-    found = open_registry(connection(server.url + base, **settings), patience=AT_ONCE)
+    found = open_registry(connection(server.url + base, **settings), budget=AT_ONCE)
     assert isinstance(found, SdmxRegistry)
     return found
 
@@ -72,7 +72,7 @@ def test_the_version_of_its_interface_is_found_unless_it_is_said(
     with opened(server, base, **settings) as registry:
         assert (registry.flavour, registry.product) == ("generic", product)
         assert (registry.has_log, registry.has_history) == (False, False)
-        assert sorted(registry.held(ML_2_1).urns) == sorted([SEX, EXR])
+        assert sorted(registry.list_structures(ML_2_1).urns) == sorted([SEX, EXR])
         assert urns_in(registry.read_one(SEX, ML_2_1, into)) == [SEX]
         registry.probe()
     assert path in [request.path for request in server.requests]
@@ -83,7 +83,7 @@ def test_what_another_format_lists_is_held_too(server: TestRegistry):
     flow = structures.ml("3.0", ("Dataflows", structures.DATAFLOW_3)).encode()
     server.submit(flow)
     with opened(server) as registry:
-        assert sorted(registry.held(ML_2_1).urns) == sorted([SEX, EXR, EXR.replace("(1.0)", "(1.0.0)")])
+        assert sorted(registry.list_structures(ML_2_1).urns) == sorted([SEX, EXR, EXR.replace("(1.0)", "(1.0.0)")])
 
 
 def test_a_structure_of_another_format_is_not_expressible(server: TestRegistry, into: Path):
@@ -100,7 +100,7 @@ def test_a_failed_answer_is_never_nothing_there(server: TestRegistry, into: Path
     with opened(server) as registry:
         getattr(server.faults, fault)(times=None)
         with pytest.raises(RegistryUnavailableError):
-            registry.held(ML_2_1)
+            registry.list_structures(ML_2_1)
         with pytest.raises(RegistryUnavailableError):
             registry.read_one(SEX, ML_2_1, into)
 
@@ -108,7 +108,7 @@ def test_a_failed_answer_is_never_nothing_there(server: TestRegistry, into: Path
 def test_a_list_cut_in_half_is_seen_by_asking_for_what_it_lacks(server: TestRegistry, into: Path):
     with opened(server) as registry:
         server.faults.half(nth=1, times=None, path="/rest/v2/structure/*/*")
-        assert len(registry.held(ML_2_1).urns) == 1
+        assert len(registry.list_structures(ML_2_1).urns) == 1
         assert urns_in(registry.read_one(SEX, ML_2_1, into)) == [SEX]
         assert urns_in(registry.read_one(EXR, ML_2_1, into)) == [EXR]
 
@@ -119,35 +119,35 @@ def test_the_page_of_a_web_server_says_nothing_about_structures(server: TestRegi
         with pytest.raises(RegistryUnavailableError, match="no longer answers structure queries"):
             registry.read_one(SEX, ML_2_1, into)
         with pytest.raises(RegistryUnavailableError):
-            registry.held(ML_2_1)
+            registry.list_structures(ML_2_1)
 
 
 def test_it_tells_no_time_of_change(server: TestRegistry, into: Path):
     """Some services send no Last-Modified and no ETag: nothing can be asked conditionally."""
     with opened(server) as registry:
-        assert registry.held(ML_2_1).last_modified is None
-        reply = registry.read(Query("Codelist"), ML_2_1, into)
+        assert registry.list_structures(ML_2_1).last_modified is None
+        reply = registry.read(StructureQuery("Codelist"), ML_2_1, into)
         assert isinstance(reply, Reply)
         assert reply.last_modified is None
 
 
 def test_all_of_an_agency_and_kind_that_is_gone_is_none(server: TestRegistry, into: Path):
     with opened(server) as registry:
-        assert registry.read(Query("Codelist", "NOBODY"), ML_2_1, into) is None
+        assert registry.read(StructureQuery("Codelist", "NOBODY"), ML_2_1, into) is None
 
 
 def test_it_is_slow_and_then_answers(server: TestRegistry):
     server.submit(codelists(codelist()))
     with opened(server) as registry:
         server.faults.delay(0.2, path="/rest/v2/structure/*")
-        assert urn() in registry.held(ML_2_1).urns
+        assert urn() in registry.list_structures(ML_2_1).urns
 
 
 def test_it_takes_too_long(server: TestRegistry):
     with opened(server, timeout_seconds=0.2) as registry:
         server.faults.delay(1.0, times=None)
         with pytest.raises(RegistryUnavailableError, match="did not answer in time"):
-            registry.held(ML_2_1)
+            registry.list_structures(ML_2_1)
 
 
 def test_it_has_no_log(server: TestRegistry):
@@ -158,4 +158,4 @@ def test_it_has_no_log(server: TestRegistry):
 def test_an_empty_registry_is_opened_and_not_believed():
     told = pytest.raises(IncompleteReplyError, match="lists no structure at all")
     with TestRegistry("plain") as server, opened(server) as registry, told:
-        registry.held(ML_2_1)
+        registry.list_structures(ML_2_1)

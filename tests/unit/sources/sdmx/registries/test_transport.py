@@ -24,7 +24,7 @@ def fetched(tmp_path: Path, answer: object, **settings: object):
     network = StructureDownloads(
         connection("http://registry", **settings), AT_ONCE, answering({"/structure/x": answer})
     )
-    return network.patiently(lambda: network.fetch(ASKED, tmp_path / "into"))
+    return network.retrying(lambda: network.fetch(ASKED, tmp_path / "into"))
 
 
 def test_the_body_goes_into_a_file_and_the_question_names_format_and_all_languages(tmp_path: Path):
@@ -58,7 +58,7 @@ def test_it_waits_as_long_as_the_registry_asks(tmp_path: Path):
     busy = httpx.Response(503, headers={"retry-after": "7"})
     transport = answering({"/structure/x": sequence(busy, httpx.Response(503, headers={"retry-after": "9999"}), OK)})
     network = StructureDownloads(connection("http://registry"), patience, transport)
-    network.patiently(lambda: network.fetch(ASKED, tmp_path / "into"))
+    network.retrying(lambda: network.fetch(ASKED, tmp_path / "into"))
     assert waits == [7.0, 120.0]
 
 
