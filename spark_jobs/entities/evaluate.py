@@ -17,14 +17,16 @@ import msgspec
 import pyarrow as pa
 
 from contexture.events import ContextIdentity, identity_hash, identity_key
+from contexture.events.rules import Violation
 from contexture.publications import NgsiPublication
 from contexture.records.changes import ChangeKind
 from contexture.records.messages.rendering import type_of
 from contexture.records.topics.collisions import IdentityIndex
 from contexture.sources.ngsi.entity import EntityError, ParsedEntity, parse_entity, targets
-from contexture.sources.ngsi.notifications import notified_form
+from contexture.sources.ngsi.notifications.notification import notified_form
 from contexture.sources.ngsi.notifications.parsing import parse_notified
-from contexture.sources.ngsi.rules import EntityRuleOptions, Violation, check_entity, unreadable
+from contexture.sources.ngsi.rules.catalogue import EntityRuleOptions
+from contexture.sources.ngsi.rules.checks import check_entity, unreadable
 from contexture.sources.ngsi.rules.values import coerce_numbers
 from contexture.storage.home import Storage
 from contexture.storage.schemas import QUARANTINE

@@ -15,7 +15,7 @@ from contexture.sources.ngsi.broker import EntityPage
 from contexture.sources.ngsi.connect import open_history
 from contexture.sources.ngsi.entity_head import moment
 from contexture.sources.ngsi.history import TEMPORAL_ENTITIES, HistoryInterval, whole_millisecond
-from contexture.sources.ngsi.notifications import media_type_of
+from contexture.sources.ngsi.notifications.notification import media_type_of
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from contexture.sources.ngsi.notifications import NotificationError, media_type_of, read_notification
+from contexture.sources.ngsi.notifications.notification import NotificationError, media_type_of
+from contexture.sources.ngsi.notifications.parsing import read_notification
 from contexture.storage.home import Storage
 from contexture.storage.inbox_files import InboxEntry
 from contexture.storage.inbox_reader import InboxClaim, InboxReader, keep_claim

@@ -12,14 +12,14 @@ import pyarrow.compute as pc
 
 from contexture.errors import RejectedError
 from contexture.events import AttributeName, content_hash, identity_hash, identity_key, parse_json
+from contexture.events.rules import Violation
 from contexture.publications import NgsiPublication
 from contexture.records.cloudevents.change_events import RunReference
 from contexture.records.messages.envelopes import Envelope, HeaderValues, envelope
 from contexture.records.messages.rendering import Rendered, renderer
 from contexture.records.topics import TopicNameError
 from contexture.sources.ngsi.entity import ParsedEntity
-from contexture.sources.ngsi.notifications import notified_form
-from contexture.sources.ngsi.rules import Violation
+from contexture.sources.ngsi.notifications.notification import notified_form
 from contexture.storage.schemas import HEADER_PREFIX
 from spark_jobs.shared.context import StageContext
 

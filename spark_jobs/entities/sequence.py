@@ -29,7 +29,7 @@ from contexture.publications import NgsiPublication
 from contexture.records.changes import Deletion, EventSequence, overtaken, replay_sequence
 from contexture.records.messages.envelopes import Envelope
 from contexture.sources.ngsi.entity import broker_time, system_time
-from contexture.sources.ngsi.notifications import Form, NotifiedEntity
+from contexture.sources.ngsi.notifications.notification import Form, NotifiedEntity
 from contexture.sources.ngsi.notifications.parsing import parse_notified
 from contexture.storage.home import Storage
 from contexture.storage.schemas import STATE

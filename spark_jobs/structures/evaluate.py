@@ -22,7 +22,8 @@ from contexture.publications import SdmxPublication
 from contexture.records.changes import ChangeKind
 from contexture.records.messages.envelopes import structure_envelope
 from contexture.sources.sdmx import Artefact, Format, StructureMessageError, UnsplittableFormatError, Urn, split
-from contexture.sources.sdmx.rules import StructureRuleOptions, check, check_alone, unreadable
+from contexture.sources.sdmx.rules.catalogue import StructureRuleOptions
+from contexture.sources.sdmx.rules.checks import check, check_alone, unreadable
 from contexture.sources.sdmx.rules.consistency import is_final
 from contexture.storage.home import Storage
 from contexture.storage.tables import write_table
@@ -84,7 +85,7 @@ class Conversion:
             NotTranscodableError: it can't be converted (a `RejectedError`).
         """
         # Anyone who converts nothing needs neither this nor the HTTP client that it comes with.
-        from contexture.sources.sdmx.transcoding import transcode
+        from contexture.sources.sdmx.transcoding.transcoder import transcode
 
         result = transcode(artefact, self._target, moment)
         found = RuleFindings(self._options.severities)
@@ -103,7 +104,7 @@ def conversion_of(publication: SdmxPublication, options: StructureRuleOptions) -
     """The conversion that a publication allows; None: it allows none."""
     if not publication.message.allow_lossy:
         return None
-    from contexture.sources.sdmx.transcoding import target_format
+    from contexture.sources.sdmx.transcoding.transcoder import target_format
 
     target = target_format(publication.source.media_type or _DEFAULT)
     return Conversion(target, options) if target else None

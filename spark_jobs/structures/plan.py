@@ -32,14 +32,8 @@ from contexture.records.changes.structure_changes import (
 )
 from contexture.records.changes.structure_plan import StructurePlan, StructureRun, plan_structures
 from contexture.records.topics.structure_routes import router
-from contexture.sources.sdmx.rules import (
-    REJECTING,
-    ConsistencyViolation,
-    PublishedStructure,
-    StructureRuleOptions,
-    check_consistency,
-    severities,
-)
+from contexture.sources.sdmx.rules.catalogue import REJECTING, StructureRuleOptions, severities
+from contexture.sources.sdmx.rules.consistency import ConsistencyViolation, PublishedStructure, check_consistency
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.schemas import STATE

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from contexture.sources.sdmx.reading.past import LogReplay, plan_log_replay
+from contexture.sources.sdmx.reading.steps import LogReplay, plan_log_replay
 from contexture.sources.sdmx.reading.scope import SelectedStructures
 from contexture.sources.sdmx.reading.steps import LogStep, Moved, changed_urns, no_version_moves
 from contexture.sources.sdmx.registry import LogPeriod, same_artefact
@@ -174,12 +174,12 @@ class _Landing:
     def _place(self, number: int) -> None:
         step = self._past.steps.get(number)
         run = self._archive.run_of(number)
-        if number in self._past.told and (step is None or self._can_be_read(step)):
+        if number in self._past.known and (step is None or self._can_be_read(step)):
             self._place_step(step)
         elif run is not None:
             self._place_archived(run, number)
         else:
-            self._why[number] = NO_CONTENT_THEN if number in self._past.told else UNTOLD
+            self._why[number] = NO_CONTENT_THEN if number in self._past.known else UNTOLD
 
     def _can_be_read(self, step: LogStep) -> bool:
         as_it_was = self._intake.registry.has_history and step.transaction.id not in self._past.unreadable
@@ -223,6 +223,6 @@ def _stretches(lacking: Iterable[tuple[int, str]]) -> Iterator[str]:
 
 def _write_before(order: StageOrder, intake: ReadContext, found: LogReplay) -> None:
     """Says what was there before: by it, deletions know their topics, and routes which version was the latest."""
-    urns = sorted(intake.tally.landed.get(name) or urn for name, urn in found.meant.items())
+    urns = sorted(intake.tally.landed.get(name) or urn for name, urn in found.selected.items())
     folder = PublicationFolder(order.publication.name)
     Storage(order.home).write(folder.landing_before(order.run), orjson.dumps(urns))

@@ -17,7 +17,7 @@ from builders.whole_runs import Lasting, WholeRuns
 from contexture.kafka import TopicRecord, read_committed
 from contexture.publications import Publication
 from contexture.records.cloudevents import Record, decode, encode
-from contexture.sources.ngsi import BrokerConnection
+from contexture.sources.http.connection import BrokerConnection
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import pipeline

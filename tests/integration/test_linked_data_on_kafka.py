@@ -13,7 +13,7 @@ from builders.outboxes import publication
 from builders.whole_runs import Lasting, WholeRuns
 from contexture.kafka import read_committed
 from contexture.publications import Publication
-from contexture.sources.ngsi import BrokerConnection
+from contexture.sources.http.connection import BrokerConnection
 from contexture_sandbox.context_broker import TestBroker
 from contexture_sandbox.context_broker.linked_data import LinkedDataFace
 from contexture_sandbox.kafka import EmbeddedKafka

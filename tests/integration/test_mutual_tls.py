@@ -15,8 +15,10 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from contexture.errors import ConfigurationError
+from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.http.transport import RetryBudget
-from contexture.sources.ngsi import BrokerConnection, EntityQuery, NgsiV2Client
+from contexture.sources.ngsi.ngsiv2 import NgsiV2Client
+from contexture.sources.ngsi.query import EntityQuery
 from contexture_sandbox.certificates import write_certificates
 
 PASSWORD = "k3y-pass"

@@ -22,7 +22,7 @@ from contexture.publications import Publication
 from contexture.reception import Credentials
 from contexture.reception.targets import Inboxes, target_of
 from contexture.sending.target import KafkaTarget, Target
-from contexture.sources.ngsi import BrokerConnection
+from contexture.sources.http.connection import BrokerConnection
 from contexture.storage.archive import Interval
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest

@@ -20,7 +20,7 @@ from contexture.cli import state
 from contexture.kafka import read_committed
 from contexture.operations.verification.topics import KafkaTopics
 from contexture.operations.verification.verify import verify
-from contexture.sources.ngsi import BrokerConnection
+from contexture.sources.http.connection import BrokerConnection
 from contexture.storage.state import State
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from contexture_sandbox.kafka import EmbeddedKafka

@@ -19,7 +19,7 @@ from builders.whole_runs import Lasting, WholeRuns
 from contexture.kafka import ClientSettings
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.publications import Publication
-from contexture.sources.ngsi import BrokerConnection
+from contexture.sources.http.connection import BrokerConnection
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State

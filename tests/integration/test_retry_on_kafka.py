@@ -14,7 +14,7 @@ from builders.outboxes import publication
 from builders.whole_runs import Lasting, WholeRuns
 from contexture.kafka import read_committed
 from contexture.publications import Publication
-from contexture.sources.ngsi import BrokerConnection
+from contexture.sources.http.connection import BrokerConnection
 from contexture.storage.manifests import QualityVerdict
 from contexture.storage.quarantine import Quarantine
 from contexture.storage.state import State

@@ -25,7 +25,8 @@ from contexture.operations.verification.source_comparison import ABSENT, BEHIND,
 from contexture.operations.verification.source_view import Met
 from contexture.operations.verification.topics import KafkaTopics, TopicSnapshot
 from contexture.publications import Publication
-from contexture.sources.ngsi import BrokerConnection, Dialect, open_broker
+from contexture.sources.http.connection import BrokerConnection
+from contexture.sources.ngsi.connect import Dialect, open_broker
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import pipeline

@@ -16,7 +16,7 @@ from builders.landing import MORNING, car
 from builders.outboxes import publication
 from builders.preparing import Preparer
 from contexture.publications import Publication, fingerprint
-from contexture.sources.ngsi import BrokerConnection
+from contexture.sources.http.connection import BrokerConnection
 from contexture.storage.manifests import LandingManifest, Manifest, QualityVerdict
 from contexture.storage.orders import StageOrder
 from contexture_sandbox.context_broker import ConcurrentWriter, SeedEntity, TestBroker

@@ -15,7 +15,7 @@ from builders.outboxes import publication
 from builders.preparing import Preparer
 from contexture.publications import fingerprint
 from contexture.records.cloudevents import decode
-from contexture.sources.ngsi import BrokerConnection
+from contexture.sources.http.connection import BrokerConnection
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import StageOrder
 from spark_jobs.entities.prepare import prepare

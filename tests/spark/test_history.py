@@ -13,8 +13,8 @@ import pytest
 from builders.outboxes import publication
 from builders.preparing import Preparer
 from contexture.publications import fingerprint
+from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.http.errors import NotOfferedError
-from contexture.sources.ngsi import BrokerConnection
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import ReplayOptions, StageOrder
 from contexture_sandbox.context_broker import TestBroker

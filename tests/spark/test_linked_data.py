@@ -13,7 +13,7 @@ from builders.outboxes import publication
 from builders.preparing import Preparer
 from contexture.errors import RetriableError
 from contexture.publications import Publication, fingerprint
-from contexture.sources.ngsi import BrokerConnection
+from contexture.sources.http.connection import BrokerConnection
 from contexture.storage.conclusion import conclude
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder

@@ -14,7 +14,7 @@ import pytest
 from builders.counted_broker import CountedBroker
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.publications import Publication, fingerprint
-from contexture.sources.ngsi import BrokerConnection
+from contexture.sources.http.connection import BrokerConnection
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Mode
 from contexture.storage.orders import StageOrder

@@ -13,7 +13,7 @@ import pytest
 
 from builders.outboxes import publication
 from contexture.publications import Publication, fingerprint
-from contexture.sources.ngsi import BrokerConnection
+from contexture.sources.http.connection import BrokerConnection
 from contexture.storage.conclusion import conclude
 from contexture.storage.home import Storage
 from contexture.storage.manifests import QualityVerdict

@@ -19,7 +19,7 @@ import pytest
 from builders.unreliable_broker import PATH, TENANT, Adversary, UnreliableBroker
 from contexture.errors import RetriableError
 from contexture.publications import Publication, fingerprint
-from contexture.sources.ngsi import BrokerConnection
+from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.ngsi.connect import open_broker
 from contexture.sources.ngsi.entity_head import moment
 from contexture.storage.home import Storage

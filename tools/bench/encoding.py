@@ -10,8 +10,9 @@ from typing import TypeVar
 import orjson
 
 from contexture.records.topics import encodings
-from contexture.sources.ngsi import ParsedEntity, parse_entity
-from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity
+from contexture.sources.ngsi.entity import ParsedEntity, parse_entity
+from contexture.sources.ngsi.rules.catalogue import EntityRuleOptions
+from contexture.sources.ngsi.rules.checks import check_entity
 from tools.bench.cars import RECEIVED_AT, SERVICE, SERVICE_PATH, cars
 from tools.bench.event_encoding import encode_events
 from tools.bench.measures import Measure, Measurement, Target, alternate

@@ -13,8 +13,9 @@ from rich.console import Console
 from rich.text import Text
 
 from contexture.cli import exit_codes
-from contexture.importers.cygnus import DIFFERENCES, ParameterResult
+from contexture.importers.cygnus.differences import DIFFERENCES
 from contexture.importers.cygnus.files import Imported, file_name
+from contexture.importers.cygnus.parameters import ParameterResult
 
 if TYPE_CHECKING:
     from contexture.publications import Problem

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, get_args
 
 import orjson
 
@@ -33,6 +33,17 @@ class Rule:
     default: Setting
     description: str
     scope: Scope = "entity"
+
+
+def parse_rules(scope: Scope, table: str) -> tuple[Rule, ...]:
+    """Returns the rules of a table, whose lines are a name, a default and a description.
+
+    >>> parse_rules("entity", "size error the body fits in a record")
+    (Rule(name='size', default='error', description='the body fits in a record', scope='entity'),)
+    """
+    settings: dict[str, Setting] = {setting: setting for setting in get_args(Setting)}
+    rows = (line.split(maxsplit=2) for line in table.strip().splitlines())
+    return tuple(Rule(name, settings[default], description, scope) for name, default, description in rows)
 
 
 class Catalogue:

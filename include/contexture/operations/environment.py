@@ -11,8 +11,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from contexture.errors import ConfigurationError
 from contexture.publications import Publication, PublicationError, discover
-from contexture.sources.http.connection import ConnectionFields, broker_connection
-from contexture.sources.ngsi import BrokerConnection
+from contexture.sources.http.connection import BrokerConnection, ConnectionFields, broker_connection
 from contexture.storage.home import HOME_VARIABLE, Storage, home_uri
 from contexture.storage.outboxes import Outboxes, OutboxStatus
 

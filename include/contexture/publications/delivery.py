@@ -18,6 +18,13 @@ from contexture.publications.fields import (
 )
 from contexture.publications.topics import TopicName
 
+_VALUE = ChangesRecords("the value of a record")
+_KEY = ChangesRecords("the key of a record")
+_ENVELOPE = ChangesRecords("the value and headers of a record")
+_RETRY = ChangesNoRecord("when it is sent again, not what")
+_BATCH = ChangesRecords("decides which events share a record")
+_EFFECTLESS = ChangesNoRecord("without effect")
+
 KEY_IDENTITY = "identity"
 KEY_NONE = "none"
 KEY_TOPIC = "topic"
@@ -26,21 +33,19 @@ KEY_TOPIC = "topic"
 class Batches(PublicationModel):
     """Retries of what could not be sent; parameter names and defaults are those of the Cygnus Kafka sink."""
 
-    batch_ttl: Annotated[StrictInt, Field(ge=-1), ChangesNoRecord("when it is sent again, not what")] = Field(
+    batch_ttl: Annotated[StrictInt, Field(ge=-1), _RETRY] = Field(
         10, description="Retries; 0: none, -1: for ever (Cygnus)"
     )
-    batch_retry_intervals: Annotated[
-        tuple[Positive, ...], Field(min_length=1), ChangesNoRecord("when it is sent again, not what")
-    ] = Field((5000,), description="Milliseconds before each retry; the last repeats (Cygnus)")
+    batch_retry_intervals: Annotated[tuple[Positive, ...], Field(min_length=1), _RETRY] = Field(
+        (5000,), description="Milliseconds before each retry; the last repeats (Cygnus)"
+    )
 
 
 class EntityBatches(Batches):
     """Batches and their retries; parameter names and defaults are those of the Cygnus Kafka sink."""
 
-    batch_size: Annotated[Positive, ChangesRecords("decides which events share a record")] = Field(
-        1, description="Events of a batch, in arrival order (Cygnus)"
-    )
-    batch_timeout: Annotated[Positive, ChangesRecords("decides which events share a record")] = Field(
+    batch_size: Annotated[Positive, _BATCH] = Field(1, description="Events of a batch, in arrival order (Cygnus)")
+    batch_timeout: Annotated[Positive, _BATCH] = Field(
         30, description="Seconds after its first event at which a batch closes (Cygnus)"
     )
 
@@ -52,24 +57,18 @@ Envelope = Literal["none", "cloudevents-binary", "cloudevents-structured"]
 class Message(PublicationModel):
     """The form of a record: its value, its envelope and its key."""
 
-    format: Annotated[Format, ChangesRecords("the value of a record")] = Field(
-        "ngsiv2", description="Form of the value"
-    )
-    envelope: Annotated[Envelope, ChangesRecords("the value and headers of a record")] = Field(
-        "none", description="CloudEvents Kafka binding around the value"
-    )
-    key: Annotated[Text, ChangesRecords("the key of a record")] = Field(
-        KEY_IDENTITY, description="identity: the key of a record is what it is about"
-    )
+    format: Annotated[Format, _VALUE] = Field("ngsiv2", description="Form of the value")
+    envelope: Annotated[Envelope, _ENVELOPE] = Field("none", description="CloudEvents Kafka binding around the value")
+    key: Annotated[Text, _KEY] = Field(KEY_IDENTITY, description="identity: the key of a record is what it is about")
 
 
 class EntityMessage(Message):
     """The form of an entity's record: its value, its envelope and its key."""
 
-    format: Annotated[
-        Literal["cygnus-lines", "ngsiv1", "ngsiv2", "ngsi-ld"], ChangesRecords("the value of a record")
-    ] = Field("ngsiv2", description="Form of the value")
-    key: Annotated[Text, ChangesRecords("the key of a record")] = Field(
+    format: Annotated[Literal["cygnus-lines", "ngsiv1", "ngsiv2", "ngsi-ld"], _VALUE] = Field(
+        "ngsiv2", description="Form of the value"
+    )
+    key: Annotated[Text, _KEY] = Field(
         KEY_IDENTITY,
         description="identity, none, topic, or a field: id, type, service, service_path or the name of an attribute",
     )
@@ -78,13 +77,13 @@ class EntityMessage(Message):
 class StructureMessage(Message):
     """The form of a structure's record; its key is its URN."""
 
-    format: Annotated[Literal["sdmx"], ChangesRecords("the value of a record")] = Field(
+    format: Annotated[Literal["sdmx"], _VALUE] = Field(
         "sdmx", description="sdmx: the structure in the form of source.media_type"
     )
-    key: Annotated[Literal["identity"], ChangesRecords("the key of a record")] = Field(
+    key: Annotated[Literal["identity"], _KEY] = Field(
         "identity", description="identity: the key of a structure is its URN"
     )
-    allow_lossy: Annotated[Flag, ChangesRecords("the value of a record")] = Field(
+    allow_lossy: Annotated[Flag, _VALUE] = Field(
         False,
         description="Convert what the registry doesn't write in the form of source.media_type, though something may be "
         "lost; what is lost is recorded",
@@ -94,12 +93,15 @@ class StructureMessage(Message):
 class EventMessage(Message):
     """The form of a record of Contexture's own events, which are CloudEvents."""
 
-    format: Annotated[Literal["operations"], ChangesRecords("the value of a record")] = Field(
+    format: Annotated[Literal["operations"], _VALUE] = Field(
         "operations", description="operations: what Contexture itself did"
     )
-    envelope: Annotated[
-        Literal["cloudevents-binary", "cloudevents-structured"], ChangesRecords("the value and headers of a record")
-    ] = Field("cloudevents-binary", description="CloudEvents Kafka binding around the value")
+    envelope: Annotated[Literal["cloudevents-binary", "cloudevents-structured"], _ENVELOPE] = Field(
+        "cloudevents-binary", description="CloudEvents Kafka binding around the value"
+    )
+
+
+Shards = Annotated[Positive, Field(le=1000), ChangesNoRecord("who sends a record, not where to; outbox ids cover it")]
 
 
 class Publish(PublicationModel):
@@ -108,9 +110,7 @@ class Publish(PublicationModel):
     connection: Annotated[ConnectionId, ChangesRecords("the cluster that records go to")] = Field(
         "kafka_default", description="Id of the Airflow connection to Kafka"
     )
-    shards: Annotated[
-        Positive, Field(le=1000), ChangesNoRecord("who sends a record, not where to; outbox ids cover it")
-    ] = Field(2, description="Senders beside each other")
+    shards: Shards = Field(2, description="Senders beside each other")
     transactional_id_prefix: Annotated[
         StrictStr, Field(pattern=r"^[A-Za-z0-9._-]{1,100}$"), ChangesNoRecord("who sends a record, not where to")
     ] = Field("tx", description="What transactional ids begin with")
@@ -129,12 +129,12 @@ class Publish(PublicationModel):
     broker_wait_seconds: Annotated[Count, ChangesNoRecord("how long a sender waits")] = Field(
         300, description="How long a broker may be away before batch_ttl counts"
     )
-    broker_list: Annotated[Text | None, ChangesNoRecord("without effect")] = Field(
+    broker_list: Annotated[Text | None, _EFFECTLESS] = Field(
         None,
         description="Cygnus; without effect: the connection holds the brokers",
         json_schema_extra={"deprecated": True},
     )
-    zookeeper_endpoint: Annotated[Text | None, ChangesNoRecord("without effect")] = Field(
+    zookeeper_endpoint: Annotated[Text | None, _EFFECTLESS] = Field(
         None,
         description="Cygnus; without effect: today's Kafka has no ZooKeeper",
         json_schema_extra={"deprecated": True},
@@ -152,14 +152,10 @@ class SizedPublish(Publish):
 class StructurePublish(Publish):
     """How structures are sent: by one sender, as the transactions of a registry have one order."""
 
-    shards: Annotated[
-        Positive, Field(le=1000), ChangesNoRecord("who sends a record, not where to; outbox ids cover it")
-    ] = Field(1, description="1: transactions have one order")
+    shards: Shards = Field(1, description="1: transactions have one order")
 
 
 class EventPublish(SizedPublish):
     """How Contexture's own events are sent: by one sender, because they have one order."""
 
-    shards: Annotated[
-        Positive, Field(le=1000), ChangesNoRecord("who sends a record, not where to; outbox ids cover it")
-    ] = Field(1, description="1: events have one order")
+    shards: Shards = Field(1, description="1: events have one order")

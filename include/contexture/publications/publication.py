@@ -87,6 +87,8 @@ class Notify(PublicationModel):
     )
 
 
+_TIMING = ChangesNoRecord("when, not what")
+
 StartPolicy = Literal["none", "pending", "full"]
 
 # The longest topic made from the name is `contexture.ledger.<name>.backfill`, well below Kafka's 249 characters.
@@ -96,10 +98,10 @@ Name = Annotated[StrictStr, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,199}$")]
 class Resync(PublicationModel):
     """What a start of Contexture and a change of this file set off."""
 
-    on_startup: Annotated[StartPolicy, ChangesNoRecord("when, not what")] = Field(
+    on_startup: Annotated[StartPolicy, _TIMING] = Field(
         "pending", description="none, pending: finish what is prepared, or full"
     )
-    on_config_change: Annotated[StartPolicy, ChangesNoRecord("when, not what")] = Field(
+    on_config_change: Annotated[StartPolicy, _TIMING] = Field(
         "full", description="none, pending: finish what is prepared, or full"
     )
 
@@ -107,7 +109,7 @@ class Resync(PublicationModel):
 class EventResync(Resync):
     """What a start of Contexture and a change of the file of its own events set off."""
 
-    on_config_change: Annotated[StartPolicy, ChangesNoRecord("when, not what")] = Field(
+    on_config_change: Annotated[StartPolicy, _TIMING] = Field(
         "pending", description="none, pending: finish what is prepared, or full"
     )
 
@@ -137,7 +139,7 @@ class Publication(PublicationModel):
         Field(description="Lower-case letters, digits and hyphens; the DAG is publish_<name>")
     )
     description: Annotated[StrictStr, ChangesNoRecord("for people")] = Field("", description="One line for people")
-    schedule: Annotated[Schedule | None, ChangesNoRecord("when, not what")] = Field(
+    schedule: Annotated[Schedule | None, _TIMING] = Field(
         None, description="Five cron fields or a preset; null: only by hand"
     )
     source: Source = Field(description="What is read, and from where")

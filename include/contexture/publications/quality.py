@@ -38,6 +38,11 @@ from contexture.publications.fields import (
 )
 from contexture.publications.source import Names
 
+_QUARANTINES = ChangesNoRecord("what is held back")
+_OUTBOX_ID = ChangesNoRecord("what is held back; outbox ids cover it")
+_STOPS = ChangesNoRecord("what stops a run")
+_BOTH = ChangesNoRecord("what is held back or stops a run")
+
 COMMON: Final = frozenset({"severity", "notes", "mostly"})
 """Arguments that any of them may be given; `mostly`: what share of rows has to hold."""
 
@@ -123,67 +128,22 @@ def class_name(written: str) -> str:
     return "".join(word[:1].upper() + word[1:] for word in written.split("_"))
 
 
-ENTITY_RULES = (
-    "body",
-    "id-missing",
-    "id-type",
-    "type-missing",
-    "id-syntax",
-    "type-syntax",
-    "attr-syntax",
-    "attr-shape",
-    "shadowed-builtin",
-    "number-string",
-    "number-precision",
-    "bool-string",
-    "datetime",
-    "datetime-range",
-    "stale",
-    "future-modified",
-    "geojson",
-    "null-island",
-    "geo-legacy",
-    "null-value",
-    "unknown-type",
-    "unknown-attr",
-    "attr-type",
-    "required-attr",
-    "range",
-    "enum",
-    "model",
-    "forbidden-char",
-    "nesting",
-    "size",
-    "topic-length",
-    "duplicate",
-    "dup-across-paths",
-    "type-drift",
-    "relationship-target",
-    "count-mismatch",
-    "count-drop",
-    "count-zero",
-)
+_ENTITY_RULES: Final = """
+    body id-missing id-type type-missing id-syntax type-syntax attr-syntax attr-shape shadowed-builtin
+    number-string number-precision bool-string datetime datetime-range stale future-modified geojson null-island
+    geo-legacy null-value unknown-type unknown-attr attr-type required-attr range enum model forbidden-char
+    nesting size topic-length duplicate dup-across-paths type-drift relationship-target count-mismatch
+    count-drop count-zero
+"""
+ENTITY_RULES = tuple(_ENTITY_RULES.split())
 """Rules about what a context broker holds."""
 
-STRUCTURE_RULES = (
-    "unreadable",
-    "one-structure",
-    "urn-missing",
-    "identity",
-    "urn-agreement",
-    "unknown-kind",
-    "schema",
-    "duplicate-item",
-    "transcoding-loss",
-    "topic-name",
-    "duplicate",
-    "dangling-reference",
-    "version-order",
-    "final-content",
-    "count-mismatch",
-    "count-drop",
-    "count-zero",
-)
+_STRUCTURE_RULES: Final = """
+    unreadable one-structure urn-missing identity urn-agreement unknown-kind schema duplicate-item
+    transcoding-loss topic-name duplicate dangling-reference version-order final-content count-mismatch
+    count-drop count-zero
+"""
+STRUCTURE_RULES = tuple(_STRUCTURE_RULES.split())
 """Rules about what a structure registry holds."""
 
 RULE_NAMES = tuple(dict.fromkeys((*ENTITY_RULES, *STRUCTURE_RULES)))
@@ -253,19 +213,17 @@ class Expectation(PublicationModel):
 class Quality(PublicationModel):
     """Severities of row rules, limits of the whole snapshot, and further expectations."""
 
-    rules: Annotated[dict[RuleName, Severity], ChangesNoRecord("what is held back; outbox ids cover it")] = Field(
+    rules: Annotated[dict[RuleName, Severity], _OUTBOX_ID] = Field(
         {}, description="Severity of row rules by name: off, warning or error"
     )
-    expectations: Annotated[tuple[Expectation, ...], ChangesNoRecord("what stops a run")] = Field(
-        (), description="Further Great Expectations"
-    )
-    max_quarantined_share: Annotated[Share, ChangesNoRecord("what stops a run")] = Field(
+    expectations: Annotated[tuple[Expectation, ...], _STOPS] = Field((), description="Further Great Expectations")
+    max_quarantined_share: Annotated[Share, _STOPS] = Field(
         0.05, description="A run with a larger quarantined share fails before it sends"
     )
-    minimum_entities: Annotated[Count, ChangesNoRecord("what stops a run")] = Field(
+    minimum_entities: Annotated[Count, _STOPS] = Field(
         1, description="A full read of fewer entities or structures fails before it sends"
     )
-    maximum_entities: Annotated[Positive | None, ChangesNoRecord("what stops a run")] = Field(
+    maximum_entities: Annotated[Positive | None, _STOPS] = Field(
         None, description="A full read of more entities or structures fails before it sends"
     )
 
@@ -273,39 +231,37 @@ class Quality(PublicationModel):
 class EntityQuality(Quality):
     """Severities of row rules, what attributes must be, limits of the whole snapshot, and further expectations."""
 
-    required_attributes: Annotated[Names, ChangesNoRecord("what is held back or stops a run")] = Field(
+    required_attributes: Annotated[Names, _BOTH] = Field(
         (),
         description="Attributes that every entity must have; one without fails the run before it sends, and with "
         "rules: {required-attr: error} goes to quarantine instead",
     )
-    attribute_types: Annotated[dict[str, Text], ChangesNoRecord("what is held back or stops a run")] = Field(
+    attribute_types: Annotated[dict[str, Text], _BOTH] = Field(
         {}, description="NGSI type that an attribute must have, by name"
     )
-    ranges: Annotated[dict[str, Range], ChangesNoRecord("what is held back or stops a run")] = Field(
-        {}, description="Numbers that an attribute may have, by name"
-    )
-    fresh_within_seconds: Annotated[Positive | None, ChangesNoRecord("what stops a run")] = Field(
+    ranges: Annotated[dict[str, Range], _BOTH] = Field({}, description="Numbers that an attribute may have, by name")
+    fresh_within_seconds: Annotated[Positive | None, _STOPS] = Field(
         None, description="Largest age of the newest change"
     )
-    allowed_values: Annotated[dict[str, tuple[Scalar, ...]], ChangesNoRecord("what is held back")] = Field(
+    allowed_values: Annotated[dict[str, tuple[Scalar, ...]], _QUARANTINES] = Field(
         {}, description="Values that an attribute may have, by name"
     )
-    stale_after_seconds: Annotated[dict[str, Positive], ChangesNoRecord("what is held back")] = Field(
+    stale_after_seconds: Annotated[dict[str, Positive], _QUARANTINES] = Field(
         {}, description="Largest age of an entity's newest time, by entity type; others: fresh_within_seconds"
     )
-    syntax: Annotated[Literal["auto", "ngsiv2", "ngsi-ld"], ChangesNoRecord("what is held back")] = Field(
+    syntax: Annotated[Literal["auto", "ngsiv2", "ngsi-ld"], _QUARANTINES] = Field(
         "auto", description="Whose rules names follow; auto: those of the interface that is read"
     )
     coerce_numbers: Annotated[Flag, ChangesRecords("the value of a record")] = Field(
         False,
         description="A text that is a JSON number is sent as that number if the attribute has a number's type",
     )
-    allow_intervals: Annotated[Flag, ChangesNoRecord("what is held back")] = Field(
+    allow_intervals: Annotated[Flag, _QUARANTINES] = Field(
         False, description="A DateTime may be an interval, start/end"
     )
-    models: Annotated[dict[str, Text], ChangesNoRecord("what is held back; outbox ids cover it")] = Field(
+    models: Annotated[dict[str, Text], _OUTBOX_ID] = Field(
         {}, description="JSON Schema that entities of a type must fit, by type: a path from this file's folder"
     )
-    model_documents: Annotated[
-        SkipJsonSchema[dict[str, str]], ChangesNoRecord("what is held back; outbox ids cover it")
-    ] = Field({}, description="Contents of models; never written")
+    model_documents: Annotated[SkipJsonSchema[dict[str, str]], _OUTBOX_ID] = Field(
+        {}, description="Contents of models; never written"
+    )

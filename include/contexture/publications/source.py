@@ -94,19 +94,24 @@ Names = Annotated[Texts, AfterValidator(_check_names)]
 Selectors = Annotated[tuple[SelectorText, ...], OneOrMany, AfterValidator(_check_different)]
 
 
+_SELECTS = ChangesRecords("selects what is published")
+_KIND = ChangesRecords("another kind of source has other content")
+_GUARD = ChangesNoRecord("a guard that stops a run")
+_READING = ChangesNoRecord("how it is read, not what")
+_CONNECTION = ChangesRecords("another source has other content")
+_FORM = ChangesRecords("another interface may write structures in another way")
+_MODE = ChangesNoRecord("how much is read at once; what differs from the target stays the same")
+
+
 class ShrinkLimit(PublicationModel):
     """How much of the source may vanish in one run unless confirmed: the larger of both."""
 
-    share: Annotated[Share, ChangesNoRecord("a guard that stops a run")] = Field(
-        0.2, description="Share of what the target holds, 0 to 1"
-    )
-    count: Annotated[Count, ChangesNoRecord("a guard that stops a run")] = Field(
-        10, description="Number of entities or structures"
-    )
-    beyond: Annotated[Literal["stop", "ask"], ChangesNoRecord("a guard that stops a run")] = Field(
+    share: Annotated[Share, _GUARD] = Field(0.2, description="Share of what the target holds, 0 to 1")
+    count: Annotated[Count, _GUARD] = Field(10, description="Number of entities or structures")
+    beyond: Annotated[Literal["stop", "ask"], _GUARD] = Field(
         "stop", description="stop: a run beyond the limit fails; ask: it waits in Airflow until a person approves"
     )
-    answer_hours: Annotated[Positive, ChangesNoRecord("a guard that stops a run")] = Field(
+    answer_hours: Annotated[Positive, _GUARD] = Field(
         24, description="With ask: hours after which a run without an answer fails"
     )
 
@@ -130,14 +135,11 @@ class Source(PublicationModel):
     title: ClassVar[str] = "the source"
     plural: ClassVar[str] = "entities"
 
-    kind: Annotated[SourceKind, ChangesRecords("another kind of source has other content")] = Field(description=_KINDS)
-    connection: Annotated[ConnectionId, ChangesRecords("another source has other content")] = Field(
+    kind: Annotated[SourceKind, _KIND] = Field(description=_KINDS)
+    connection: Annotated[ConnectionId, _CONNECTION] = Field(
         description="Id of the Airflow connection to the source; never an address or secret"
     )
-    mode: Annotated[
-        Literal["changes", "full", "notifications"],
-        ChangesNoRecord("how much is read at once; what differs from the target stays the same"),
-    ] = Field(
+    mode: Annotated[Literal["changes", "full", "notifications"], _MODE] = Field(
         "changes",
         description="changes: what differs from the target; full: everything; notifications: what was notified",
     )
@@ -145,13 +147,13 @@ class Source(PublicationModel):
         True, description="Publish a tombstone for what vanished from the source"
     )
     shrink_limit: ShrinkLimit = Field(ShrinkLimit.model_construct(), description="What may vanish in one run")
-    walk_deadline_seconds: Annotated[Positive, ChangesNoRecord("a guard that stops a run")] = Field(
+    walk_deadline_seconds: Annotated[Positive, _GUARD] = Field(
         3600, description="A walk of the source fails when it takes longer"
     )
-    parallel_readers: Annotated[Positive, Field(le=16), ChangesNoRecord("how it is read, not what")] = Field(
+    parallel_readers: Annotated[Positive, Field(le=16), _READING] = Field(
         2, description="Requests to the source under way at once; a large source is read in as many slices"
     )
-    pause_milliseconds: Annotated[Count, ChangesNoRecord("how it is read, not what")] = Field(
+    pause_milliseconds: Annotated[Count, _READING] = Field(
         0, description="How long each reader waits between two pages"
     )
 
@@ -175,17 +177,14 @@ class NgsiSource(Source):
 
     title: ClassVar[str] = "the context broker"
 
-    kind: Annotated[Literal["ngsi"], ChangesRecords("another kind of source has other content")] = Field(
-        description=_KINDS
-    )
+    kind: Annotated[Literal["ngsi"], _KIND] = Field(description=_KINDS)
     # Before the fields whose syntax depends on it.
     api: Annotated[Literal["ngsiv2", "ngsi-ld"], ChangesRecords("another interface writes entities in another way")] = (
         Field("ngsiv2", description="Which interface is read")
     )
-    flavour: Annotated[
-        Literal["auto", "orion", "orion-ld", "scorpio", "stellio", "generic"],
-        ChangesRecords("another interface may write structures in another way"),
-    ] = Field("auto", description="Which product it is; auto asks it")
+    flavour: Annotated[Literal["auto", "orion", "orion-ld", "scorpio", "stellio", "generic"], _FORM] = Field(
+        "auto", description="Which product it is; auto asks it"
+    )
     context: Annotated[
         Annotated[StrictStr, AfterValidator(_check_context)] | None,
         ChangesRecords("names of types and attributes follow from it"),
@@ -195,51 +194,41 @@ class NgsiSource(Source):
     service: Annotated[Service, ChangesRecords("part of the identity and of topic names")] = Field(
         "", description='Fiware-Service, or the tenant of NGSI-LD; "" is the broker\'s default tenant'
     )
-    service_path: Annotated[ServicePaths, ChangesRecords("selects what is published")] = Field(
+    service_path: Annotated[ServicePaths, _SELECTS] = Field(
         ("/#",),
         description="Fiware-ServicePath, or scope of NGSI-LD: one or a list; /# and /a/# select trees, which cover "
         "paths inside",
     )
-    types: Annotated[Names, ChangesRecords("selects what is published")] = Field(
-        (), description="Entity types; empty selects all"
-    )
-    ids: Annotated[Names, ChangesRecords("selects what is published")] = Field(
-        (), description="Entity ids; empty selects all"
-    )
+    types: Annotated[Names, _SELECTS] = Field((), description="Entity types; empty selects all")
+    ids: Annotated[Names, _SELECTS] = Field((), description="Entity ids; empty selects all")
     id_pattern: Annotated[
-        Annotated[StrictStr, AfterValidator(_check_pattern), Field(min_length=1)] | None,
-        ChangesRecords("selects what is published"),
+        Annotated[StrictStr, AfterValidator(_check_pattern), Field(min_length=1)] | None, _SELECTS
     ] = Field(None, description="POSIX regular expression that entity ids must match; in place of ids")
     type_pattern: Annotated[
-        Annotated[StrictStr, AfterValidator(_check_pattern), Field(min_length=1)] | None,
-        ChangesRecords("selects what is published"),
+        Annotated[StrictStr, AfterValidator(_check_pattern), Field(min_length=1)] | None, _SELECTS
     ] = Field(None, description="POSIX regular expression that entity types must match; in place of types")
-    query: Annotated[
-        Annotated[Text, AfterValidator(_check_query)] | None, ChangesRecords("selects what is published")
-    ] = Field(None, description="NGSI q expression, such as speed>50;brand==Seat")
-    metadata_query: Annotated[Text | None, ChangesRecords("selects what is published")] = Field(
+    query: Annotated[Annotated[Text, AfterValidator(_check_query)] | None, _SELECTS] = Field(
+        None, description="NGSI q expression, such as speed>50;brand==Seat"
+    )
+    metadata_query: Annotated[Text | None, _SELECTS] = Field(
         None, description="NGSI mq expression on metadata, such as speed.accuracy>0.9"
     )
     attributes: Annotated[Names, ChangesRecords("selects what a record holds")] = Field(
         (), description="Attributes to read; empty reads all"
     )
-    georel: Annotated[Text | None, ChangesRecords("selects what is published")] = Field(
-        None, description="NGSI georel, such as near;maxDistance:1000"
+    georel: Annotated[Text | None, _SELECTS] = Field(None, description="NGSI georel, such as near;maxDistance:1000")
+    geometry: Annotated[Literal["point", "line", "polygon", "box"] | None, _SELECTS] = Field(
+        None, description="NGSI geometry"
     )
-    geometry: Annotated[
-        Literal["point", "line", "polygon", "box"] | None, ChangesRecords("selects what is published")
-    ] = Field(None, description="NGSI geometry")
-    coords: Annotated[Text | None, ChangesRecords("selects what is published")] = Field(
-        None, description="NGSI coords, latitude,longitude joined by ;"
-    )
+    coords: Annotated[Text | None, _SELECTS] = Field(None, description="NGSI coords, latitude,longitude joined by ;")
     notifier_connection: Annotated[ConnectionId, ChangesNoRecord("who may notify, not what")] = Field(
         "contexture_notify",
         description="Notifications: id of the Airflow connection with the secret that notifiers have to send",
     )
-    page_size: Annotated[Positive, Field(le=1000), ChangesNoRecord("how it is read, not what")] = Field(
+    page_size: Annotated[Positive, Field(le=1000), _READING] = Field(
         1000, description="Entities asked for in one request"
     )
-    overlap_seconds: Annotated[Count, ChangesNoRecord("how it is read, not what")] = Field(
+    overlap_seconds: Annotated[Count, _READING] = Field(
         60, description="How far a changes run reads back behind its watermark"
     )
     suppress_unchanged: Annotated[
@@ -268,26 +257,21 @@ class SdmxSource(Source):
     title: ClassVar[str] = "the registry"
     plural: ClassVar[str] = "structures"
 
-    kind: Annotated[Literal["sdmx"], ChangesRecords("another kind of source has other content")] = Field(
-        description=_KINDS
+    kind: Annotated[Literal["sdmx"], _KIND] = Field(description=_KINDS)
+    flavour: Annotated[Literal["auto", "fmr", "generic"], _FORM] = Field(
+        "auto", description="Which product it is; auto asks it"
     )
-    flavour: Annotated[
-        Literal["auto", "fmr", "generic"], ChangesRecords("another interface may write structures in another way")
-    ] = Field("auto", description="Which product it is; auto asks it")
-    select: Annotated[Selectors, ChangesRecords("selects what is published")] = Field(
+    select: Annotated[Selectors, _SELECTS] = Field(
         (), description="Selectors of structures, such as *=BIS:*(*); empty selects all"
     )
     media_type: Annotated[
         Annotated[StrictStr, AfterValidator(_check_media_type)] | None,
         ChangesRecords("the form in which structures arrive"),
     ] = Field(STRUCTURE_FORM, description="The form that structures are asked for and sent in; null: SDMX-ML 2.1")
-    registrations: Annotated[Flag, ChangesRecords("selects what is published")] = Field(
-        False, description="Publish data registrations too"
+    registrations: Annotated[Flag, _SELECTS] = Field(False, description="Publish data registrations too")
+    mode: Annotated[Literal["changes", "full"], _MODE] = Field(
+        "changes", description="changes: what differs from the target; full: everything"
     )
-    mode: Annotated[
-        Literal["changes", "full"],
-        ChangesNoRecord("how much is read at once; what differs from the target stays the same"),
-    ] = Field("changes", description="changes: what differs from the target; full: everything")
 
     @property
     def keeps_history(self) -> bool:
@@ -302,10 +286,8 @@ class OperationsSource(Source):
     title: ClassVar[str] = "Contexture itself"
     plural: ClassVar[str] = "events"
 
-    kind: Annotated[Literal["operations"], ChangesRecords("another kind of source has other content")] = Field(
-        description=_KINDS
-    )
-    connection: Annotated[ConnectionId, ChangesRecords("another source has other content")] = Field(
+    kind: Annotated[Literal["operations"], _KIND] = Field(description=_KINDS)
+    connection: Annotated[ConnectionId, _CONNECTION] = Field(
         "operational_tables", description="None: what Contexture did is in its own tables"
     )
 

@@ -19,6 +19,11 @@ from contexture.publications.fields import (
     Text,
 )
 
+_NAMES = ChangesRecords("names topics")
+_STORAGE = ChangesNoRecord("storage of topics that are made")
+_GUARD = ChangesNoRecord("a guard that stops a run")
+_REPLICA = ChangesRecords("a topic that becomes a replica must hold everything again")
+
 DataModel = Literal["dm-by-service", "dm-by-service-path", "dm-by-entity", "dm-by-attribute"]
 
 _LEGAL_TOPIC = re.compile(r"^[A-Za-z0-9._-]{1,249}$")
@@ -78,32 +83,26 @@ Naming = Literal["cygnus", "cygnus-legacy", "injective", "fixed"]
 class Topics(PublicationModel):
     """Names and creation of topics."""
 
-    naming: Annotated[Naming, ChangesRecords("names topics")] = Field(
-        "cygnus", description="fixed: those listed in topics"
-    )
-    topics: Annotated[TopicNames, ChangesRecords("names topics")] = Field(
-        (), description="Every record goes to each of these"
-    )
+    naming: Annotated[Naming, _NAMES] = Field("cygnus", description="fixed: those listed in topics")
+    topics: Annotated[TopicNames, _NAMES] = Field((), description="Every record goes to each of these")
     partitions: Annotated[Positive, ChangesRecords("decides the partition of a key")] = Field(
         1, description="Partitions of topics that are made (Cygnus)"
     )
-    replication_factor: Annotated[Positive, Field(le=32767), ChangesNoRecord("storage of topics that are made")] = (
-        Field(1, description="Replicas of topics that are made, at most the number of brokers (Cygnus)")
+    replication_factor: Annotated[Positive, Field(le=32767), _STORAGE] = Field(
+        1, description="Replicas of topics that are made, at most the number of brokers (Cygnus)"
     )
-    keep: Annotated[
-        Literal["latest", "history"], ChangesRecords("a topic that becomes a replica must hold everything again")
-    ] = Field(
+    keep: Annotated[Literal["latest", "history"], _REPLICA] = Field(
         "latest",
         description="latest: compacted, the topic is a replica; history: every change stays as long after its "
         "sending as retention says",
     )
-    config: Annotated[dict[str, ConfigValue], ChangesNoRecord("storage of topics that are made")] = Field(
+    config: Annotated[dict[str, ConfigValue], _STORAGE] = Field(
         {}, description="Further configuration of topics that are made"
     )
-    max_new_topics: Annotated[Positive, ChangesNoRecord("a guard that stops a run")] = Field(
+    max_new_topics: Annotated[Positive, _GUARD] = Field(
         5000, description="A run that would make more topics fails before it sends"
     )
-    max_broker_partitions: Annotated[Positive, ChangesNoRecord("a guard that stops a run")] = Field(
+    max_broker_partitions: Annotated[Positive, _GUARD] = Field(
         15000, description="A run whose new topics would give a broker more partitions than this fails before it sends"
     )
 
@@ -121,39 +120,33 @@ class Topics(PublicationModel):
 class EntityTopics(Topics):
     """Names, data model and creation of topics; parameter names and defaults are those of the Cygnus Kafka sink."""
 
-    naming: Annotated[Literal["cygnus", "cygnus-legacy", "injective", "fixed"], ChangesRecords("names topics")] = Field(
+    naming: Annotated[Literal["cygnus", "cygnus-legacy", "injective", "fixed"], _NAMES] = Field(
         "cygnus",
         description="cygnus: as NGSIKafkaSink does; cygnus-legacy: as it did up to 1.2; injective: no two share a "
         "name, and names can be read back; fixed: those listed in topics",
     )
-    cygnus_version: Annotated[CygnusVersion | None, ChangesRecords("names topics")] = Field(
+    cygnus_version: Annotated[CygnusVersion | None, _NAMES] = Field(
         None, description='Name topics as this release of Cygnus did, such as "1.9.0"; null: as all since 1.10 do'
     )
     data_model: Annotated[DataModel, ChangesRecords("names topics and decides what one record holds")] = Field(
         "dm-by-entity", description="What one topic is for (Cygnus' data_model)"
     )
-    enable_lowercase: Annotated[Flag, ChangesRecords("names topics")] = Field(
-        False, description="Lower-case the finished name (Cygnus)"
-    )
-    compat: Annotated[Literal["none", "cygnus-2.19"], ChangesRecords("names topics")] = Field(
+    enable_lowercase: Annotated[Flag, _NAMES] = Field(False, description="Lower-case the finished name (Cygnus)")
+    compat: Annotated[Literal["none", "cygnus-2.19"], _NAMES] = Field(
         "none", description="cygnus-2.19: grouping and mappings name with the quirks of that release"
     )
-    enable_grouping: Annotated[Flag, ChangesRecords("names topics")] = Field(
-        False, description="Apply grouping_rules (Cygnus)"
-    )
+    enable_grouping: Annotated[Flag, _NAMES] = Field(False, description="Apply grouping_rules (Cygnus)")
     grouping_rules: Annotated[Text | None, ChangesNoRecord("where the rules lie; their contents count")] = Field(
         None, description="File of grouping rules (Cygnus), from this file's folder"
     )
-    grouping_rules_content: Annotated[SkipJsonSchema[Text | None], ChangesRecords("names topics")] = Field(
+    grouping_rules_content: Annotated[SkipJsonSchema[Text | None], _NAMES] = Field(
         None, description="Its contents; never written"
     )
-    enable_name_mappings: Annotated[Flag, ChangesRecords("names topics")] = Field(
-        False, description="Apply name_mappings (Cygnus)"
-    )
+    enable_name_mappings: Annotated[Flag, _NAMES] = Field(False, description="Apply name_mappings (Cygnus)")
     name_mappings: Annotated[Text | None, ChangesNoRecord("where the mappings lie; their contents count")] = Field(
         None, description="File of name mappings (Cygnus), from this file's folder"
     )
-    name_mappings_content: Annotated[SkipJsonSchema[Text | None], ChangesRecords("names topics")] = Field(
+    name_mappings_content: Annotated[SkipJsonSchema[Text | None], _NAMES] = Field(
         None, description="Its contents; never written"
     )
     collision: Annotated[Literal["warn", "quarantine"], ChangesNoRecord("what is held back; outbox ids cover it")] = (
@@ -163,7 +156,7 @@ class EntityTopics(Topics):
             "quarantine: the one that has the topic keeps it",
         )
     )
-    topics: Annotated[TopicNames, ChangesRecords("names topics")] = Field(
+    topics: Annotated[TopicNames, _NAMES] = Field(
         (), description="With naming fixed: every record goes to each of these"
     )
 
@@ -176,12 +169,8 @@ class EntityTopics(Topics):
 class StructureTopics(Topics):
     """Names and creation of the topics of structures."""
 
-    naming: Annotated[Literal["fixed"], ChangesRecords("names topics")] = Field(
-        "fixed", description="fixed: those listed in topics and routes"
-    )
-    routes: Annotated[tuple[Route, ...], ChangesRecords("names topics")] = Field(
-        (), description="Topics by selector, beside those of topics"
-    )
+    naming: Annotated[Literal["fixed"], _NAMES] = Field("fixed", description="fixed: those listed in topics and routes")
+    routes: Annotated[tuple[Route, ...], _NAMES] = Field((), description="Topics by selector, beside those of topics")
 
     @property
     def written_names(self) -> tuple[str, ...]:
@@ -192,9 +181,7 @@ class StructureTopics(Topics):
 class EventTopics(Topics):
     """Names and creation of the topics of Contexture's own events."""
 
-    naming: Annotated[Literal["fixed"], ChangesRecords("names topics")] = Field(
-        "fixed", description="fixed: those listed in topics"
-    )
-    keep: Annotated[Literal["history"], ChangesRecords("a topic that becomes a replica must hold everything again")] = (
-        Field("history", description="Every event stays as long as retention says")
+    naming: Annotated[Literal["fixed"], _NAMES] = Field("fixed", description="fixed: those listed in topics")
+    keep: Annotated[Literal["history"], _REPLICA] = Field(
+        "history", description="Every event stays as long as retention says"
     )

@@ -21,7 +21,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from contexture.reception.targets import NotificationTarget
-from contexture.sources.ngsi.notifications import NotificationError, read_notification
+from contexture.sources.ngsi.notifications.notification import NotificationError
+from contexture.sources.ngsi.notifications.parsing import read_notification
 from contexture.storage.inbox_writer import InboxUnavailableError
 
 CORRELATOR = "fiware-correlator"

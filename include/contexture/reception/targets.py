@@ -12,7 +12,8 @@ from contexture.publications import NgsiPublication, Publication
 from contexture.publications.fields import path_contains
 from contexture.reception.access import Access
 from contexture.sources.ngsi.entity import TYPE_SEPARATOR
-from contexture.sources.ngsi.notifications import MAXIMUM_BYTES, Notification, NotificationError
+from contexture.sources.ngsi.notifications.notification import Notification, NotificationError
+from contexture.sources.ngsi.notifications.parsing import MAXIMUM_BYTES
 from contexture.storage.home import Storage
 from contexture.storage.inbox_files import open_shelf
 from contexture.storage.inbox_writer import InboxWriter

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from contexture.errors import ConfigurationError
-from contexture.sources.ngsi.notifications import notified_form
+from contexture.sources.ngsi.notifications.notification import notified_form
 from contexture.storage.documents import StoredDocument
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Manifest

@@ -11,7 +11,7 @@ from contexture_airflow.connections.provider import CONTEXT_BROKER, KAFKA, STRUC
 if TYPE_CHECKING:
     from contexture.kafka import ClientSettings
     from contexture.operations.actions.source_check import CheckOutcome
-    from contexture.sources.ngsi import BrokerConnection
+    from contexture.sources.http.connection import BrokerConnection
     from contexture.sources.sdmx.registry import RegistryConnection
 
 _TIMEOUT_SECONDS: Final = 10.0

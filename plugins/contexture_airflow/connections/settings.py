@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from contexture.kafka import ClientSettings
     from contexture.publications.source import SourceKind
-    from contexture.sources.http.connection import ConnectionFields
-    from contexture.sources.ngsi import BrokerConnection
+    from contexture.sources.http.connection import BrokerConnection, ConnectionFields
     from contexture.sources.sdmx.registry import RegistryConnection
 
 

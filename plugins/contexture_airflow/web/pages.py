@@ -39,7 +39,7 @@ from contexture.operations.status.quality import quality_over_time
 from contexture.operations.status.quarantine import quarantines
 from contexture.operations.status.sources import Sources, manifest
 from contexture.publications import NgsiPublication, SdmxPublication
-from contexture.sources.ngsi.notifications import notified_form
+from contexture.sources.ngsi.notifications.notification import notified_form
 from contexture.storage.home import Storage
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State

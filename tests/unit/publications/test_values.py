@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from contexture.publications import Publication, fields, schedule
 from contexture.publications.quality import ENTITY_RULES, STRUCTURE_RULES
-from contexture.sources.ngsi.rules import RULES
-from contexture.sources.sdmx.rules import RULES as OF_STRUCTURES
+from contexture.sources.ngsi.rules.catalogue import RULES
+from contexture.sources.sdmx.rules.catalogue import RULES as OF_STRUCTURES
 
 
 def with_value(section: str, key: str, value: object) -> object:

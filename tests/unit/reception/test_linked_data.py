@@ -11,7 +11,8 @@ import pytest
 from contexture.publications import Publication
 from contexture.reception import NotificationTarget, ThisMachineOnly
 from contexture.reception.targets import Inboxes, target_of
-from contexture.sources.ngsi.notifications import Notification, NotificationError, read_notification
+from contexture.sources.ngsi.notifications.notification import Notification, NotificationError
+from contexture.sources.ngsi.notifications.parsing import read_notification
 from contexture.storage.home import Storage
 from contexture.storage.inbox_files import open_shelf
 from contexture.storage.inbox_writer import InboxWriter

@@ -16,7 +16,7 @@ from builders.inbox_disk import FullShelf
 from builders.reception_server import serving
 from contexture.reception import Credentials, NotificationTarget, ThisMachineOnly
 from contexture.reception.application import read_body
-from contexture.sources.ngsi.notifications import parse_notification
+from contexture.sources.ngsi.notifications.parsing import parse_notification
 from contexture.storage.home import Storage
 from contexture.storage.inbox_files import open_shelf
 from contexture.storage.inbox_reader import InboxReader

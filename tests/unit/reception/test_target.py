@@ -11,7 +11,8 @@ from builders.notifying import HEADERS, LEGACY, body, entity
 from builders.outboxes import publication
 from contexture.reception import Credentials
 from contexture.reception.targets import Inboxes, receives_notifications, target_of
-from contexture.sources.ngsi.notifications import NotificationError, read_notification
+from contexture.sources.ngsi.notifications.notification import NotificationError
+from contexture.sources.ngsi.notifications.parsing import read_notification
 from contexture.storage.home import Storage
 
 SOURCE = {"kind": "ngsi", "connection": "b", "mode": "notifications", "service": "vehicles", "types": ["car"]}

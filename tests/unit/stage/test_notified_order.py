@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from builders.notifying import body, notify
 from builders.outboxes import publication
 from contexture.publications import fingerprint
-from contexture.sources.ngsi.notifications import NotifiedEntity
+from contexture.sources.ngsi.notifications.notification import NotifiedEntity
 from contexture.storage.home import Storage
 from contexture.storage.inbox_reader import InboxClaim
 from contexture.storage.orders import StageOrder

@@ -9,10 +9,13 @@ from itertools import count, islice
 import httpx
 
 from contexture.errors import ContextureError
+from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.http.tokens import TokenRequest, Tokens
 from contexture.sources.http.transport import RetryBudget
-from contexture.sources.ngsi import BrokerConnection, EntityQuery, NgsiLdClient, NgsiV2Client
 from contexture.sources.ngsi.history import HistoryInterval, NgsiLdHistoryClient
+from contexture.sources.ngsi.ngsi_ld import NgsiLdClient
+from contexture.sources.ngsi.ngsiv2 import NgsiV2Client
+from contexture.sources.ngsi.query import EntityQuery
 from tools.fuzz.target import Target, request, taken_apart
 from tools.fuzz.targets.broker import ENTITY, HISTORY, LINKED_ENTITY
 

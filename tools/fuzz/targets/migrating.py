@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from contexture.errors import ConfigurationError
-from contexture.importers.cygnus import import_agent
+from contexture.importers.cygnus.publications import import_agent
 from contexture.kafka.jaas import login_options
 from contexture.kafka.settings import ClientSettings
 from tools.fuzz.target import Target

@@ -17,10 +17,10 @@ from contexture.sources.sdmx import Artefact, StructureMessageError, split
 from contexture.sources.sdmx.registry.connection import product_in
 from contexture.sources.sdmx.registry.log import parse_feed, rows_in, urns_in
 from contexture.sources.sdmx.registry.transport import DownloadedFile, is_error_message
-from contexture.sources.sdmx.rules import check
 from contexture.sources.sdmx.rules.catalogue import StructureRuleOptions
-from contexture.sources.sdmx.transcoding import TARGETS as CONVERSIONS
-from contexture.sources.sdmx.transcoding import transcode
+from contexture.sources.sdmx.rules.checks import check
+from contexture.sources.sdmx.transcoding.transcoder import TARGETS as CONVERSIONS
+from contexture.sources.sdmx.transcoding.transcoder import transcode
 from tools.fuzz.inputs import with_samples
 from tools.fuzz.target import Target, request, taken_apart
 

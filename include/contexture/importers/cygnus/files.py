@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from contexture.errors import ConfigurationError
-from contexture.importers.cygnus import ImportResult, RuleFiles, import_agent
+from contexture.importers.cygnus.publications import ImportResult, RuleFiles, import_agent
 from contexture.publications import Problem, discover
 
 _OF_PUBLICATIONS = (".yaml", ".yml")

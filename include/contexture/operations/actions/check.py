@@ -101,7 +101,7 @@ def _previewed_from_broker(
 ) -> Checked:
     from contexture.operations import environment
     from contexture.operations.actions import preview
-    from contexture.sources.ngsi import BrokerConnection
+    from contexture.sources.http.connection import BrokerConnection
 
     try:
         if preview_from.source is not None:

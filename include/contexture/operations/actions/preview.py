@@ -22,19 +22,15 @@ from contexture.records.messages.envelopes import envelope
 from contexture.records.messages.rendering import Rendered, renderer
 from contexture.records.topics import TopicNameError, TopicNamer
 from contexture.records.topics.collisions import colliding, metric_name, numbered
+from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.http.transport import RetryBudget
-from contexture.sources.ngsi import (
-    Broker,
-    BrokerConnection,
-    Dialect,
-    EntityError,
-    EntityQuery,
-    ParsedEntity,
-    open_broker,
-    parse_entity,
-)
+from contexture.sources.ngsi.broker import Broker
+from contexture.sources.ngsi.connect import Dialect, open_broker
+from contexture.sources.ngsi.entity import EntityError, ParsedEntity, parse_entity
 from contexture.sources.ngsi.entity_head import split_entity_list
-from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity, unreadable
+from contexture.sources.ngsi.query import EntityQuery
+from contexture.sources.ngsi.rules.catalogue import EntityRuleOptions
+from contexture.sources.ngsi.rules.checks import check_entity, unreadable
 from contexture.sources.ngsi.rules.values import coerce_numbers
 
 

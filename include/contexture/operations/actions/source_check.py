@@ -32,7 +32,7 @@ from contexture.storage.documents import StoredDocument
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from contexture.sources.ngsi import BrokerConnection
+    from contexture.sources.http.connection import BrokerConnection
     from contexture.sources.ngsi.broker import Flavour
     from contexture.sources.ngsi.entity import EntityForm
 
@@ -139,9 +139,8 @@ class BrokerCheck:
 def _asked(broker: BrokerConnection, service: str) -> tuple[Flavour, EntityForm, datetime]:
     """Which broker it is, the interface it answered by, and its clock."""
     from contexture.sources.http.transport import RetryBudget
-    from contexture.sources.ngsi import Dialect, open_broker
     from contexture.sources.ngsi.broker import SPEAKS_LINKED_DATA
-    from contexture.sources.ngsi.connect import detect
+    from contexture.sources.ngsi.connect import Dialect, detect, open_broker
 
     budget = RetryBudget(attempts=1, first_wait_seconds=0.1, longest_wait_seconds=0.1)
     flavour = detect(broker, budget=budget)

@@ -25,7 +25,12 @@ from contexture.sources.sdmx.registry import (
     same_artefact,
     splittable,
 )
-from contexture.sources.sdmx.transcoding import NotTranscodableError, source_formats, target_format, transcode
+from contexture.sources.sdmx.transcoding.transcoder import (
+    NotTranscodableError,
+    source_formats,
+    target_format,
+    transcode,
+)
 
 if TYPE_CHECKING:
     from contexture.kafka import ClientSettings

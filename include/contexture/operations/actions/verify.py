@@ -18,7 +18,7 @@ from contexture.operations.verification.result import Against
 from contexture.operations.verification.source_view import SourceView
 from contexture.operations.verification.topics import KafkaTopics
 from contexture.publications import NgsiPublication, Publication
-from contexture.sources.ngsi import BrokerConnection
+from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.sdmx.registry import RegistryConnection
 
 

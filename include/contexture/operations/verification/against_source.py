@@ -41,7 +41,7 @@ from contexture.operations.verification.source_view import Met, SourceView
 from contexture.operations.verification.topics import ReplicaTopics, TopicSnapshot
 from contexture.operations.verification.verify import BACKFILLED, Report
 from contexture.publications import NgsiPublication, Publication, SdmxPublication
-from contexture.sources.ngsi import BrokerConnection
+from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.sdmx.registry import RegistryConnection
 from contexture.storage.home import Storage
 from contexture.storage.replay import BACKFILL_HEADER

@@ -36,7 +36,8 @@ from contexture.sources.sdmx.registry import (
     open_registry,
     same_artefact,
 )
-from contexture.sources.sdmx.rules import StructureRuleOptions, check
+from contexture.sources.sdmx.rules.catalogue import StructureRuleOptions
+from contexture.sources.sdmx.rules.checks import check
 from contexture.storage.schemas import HEADER_PREFIX, REGISTRY_HEADER
 
 _HASH_BYTES: Final = 32

@@ -6,24 +6,26 @@ Making something work deletes its row. A value in this table is refused, never i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from contexture.publications.checks.ngsi import LINKED_DATA_CHECKS
-from contexture.publications.checks.operations import FOR_OPERATIONS as FOR_OPERATIONS
-from contexture.publications.checks.operations import of_operations
 from contexture.publications.checks.quality import QUALITY_OF_ENTITIES, QUALITY_OF_STRUCTURES
 from contexture.publications.checks.records import RECORDS_OF_ENTITIES, RECORDS_OF_STRUCTURES, Findings
-from contexture.publications.checks.sdmx import REGISTRY_CHECKS
+from contexture.publications.fields import PublicationModel
 from contexture.publications.problems import Location, ModelProblem, looks_secret
 
 if TYPE_CHECKING:
-    from contexture.publications.publication import NgsiPublication, Publication, SdmxPublication
+    from contexture.publications.publication import NgsiPublication, OperationsPublication, Publication, SdmxPublication
 
 Check = Callable[[Any], Findings]
 """What yields the findings about a publication of one kind; a list of them is of the kind's class."""
 
+_KIND = (("source", "kind"),)
+_CONVERTIBLE = re.compile(
+    r"application/vnd\.sdmx\.structure\+(?:xml;version=(?:2\.1|3\.[01](?:\.0)?)|json;version=2\.[01](?:\.0)?)"
+)
 _LEGACY_RELEASE = re.compile(r"0\.|1\.0*[0-2](\.|$)")
 
 
@@ -168,6 +170,64 @@ def _topic_configuration(publication: Publication) -> Findings:
         )
 
 
+def _one_sender(publication: SdmxPublication) -> Findings:
+    shards = publication.publish.shards
+    if shards != 1:
+        message = f"`shards: {shards}`: a registry's transactions have one order, so they have one sender"
+        yield ModelProblem(("publish", "shards"), message, "leave it out, or write `shards: 1`", _KIND)
+
+
+def _conversion(publication: SdmxPublication) -> Findings:
+    media_type = publication.source.media_type
+    plain = re.sub(r"[\s\"]", "", media_type or "").lower()
+    if publication.message.allow_lossy and plain and not _CONVERTIBLE.fullmatch(plain):
+        message = f"`allow_lossy: true`: nothing can be converted into {media_type}"
+        hint = "leave it out, or ask for SDMX-ML 2.1, 3.0 or 3.1, or SDMX-JSON 2.0 or 2.1"
+        yield ModelProblem(("message", "allow_lossy"), message, hint, (("source", "media_type"),))
+
+
+def _no_holes(publication: SdmxPublication) -> Findings:
+    if publication.publish.on_failure == "dead-letter":
+        message = "`on_failure: dead-letter` would leave holes in a registry's transactions"
+        yield ModelProblem(("publish", "on_failure"), message, "use `on_failure: stop`", _KIND)
+
+
+FOR_OPERATIONS: Mapping[str, tuple[str, ...]] = {
+    "": ("name", "description", "schedule"),
+    "source": ("kind",),
+    "topics": ("naming", "topics", "partitions", "replication_factor", "keep", "config", "max_new_topics"),
+    "batches": ("batch_ttl", "batch_retry_intervals"),
+    "message": ("format", "envelope"),
+    "publish": ("connection", "transaction_records", "transactional_id_prefix", "broker_wait_seconds"),
+    "resync": ("on_startup", "on_config_change"),
+    "retention": ("archive_days",),
+    "notify": ("mail", "notifiers", "published_within_minutes"),
+}
+"""The keys that mean something for Contexture's own events, by section; all others don't."""
+
+
+def _without_effect(publication: OperationsPublication) -> Findings:
+    """A finding for everything that means nothing or can't be for `kind: operations`."""
+    for name in type(publication).model_fields:
+        section = getattr(publication, name)
+        if isinstance(section, PublicationModel):
+            yield from _foreign_keys(name, section)
+    if not publication.topics.topics:
+        message = "nothing says where the events go"
+        yield ModelProblem(("topics",), message, "add `topics: [NAME]` to the section `topics`", _KIND)
+    if publication.publish.shards != 1:
+        message = f"`shards: {publication.publish.shards}` means nothing for `kind: operations`: events have one order"
+        yield ModelProblem(("publish", "shards"), message, "leave it out", _KIND)
+
+
+def _foreign_keys(name: str, section: PublicationModel) -> Findings:
+    for key in section.model_fields_set:
+        # A publication that was written out has every default in it.
+        default = type(section).model_fields[key].default
+        if key not in FOR_OPERATIONS.get(name, ()) and getattr(section, key) != default:
+            yield ModelProblem((name, key), f"`{key}` means nothing for `kind: operations`", "leave it out", _KIND)
+
+
 ENTITY_CHECKS: tuple[Check, ...] = (
     _service,
     _geography,
@@ -191,10 +251,12 @@ STRUCTURE_CHECKS: tuple[Check, ...] = (
     _secret_configuration,
     _topic_configuration,
     *RECORDS_OF_STRUCTURES,
-    *REGISTRY_CHECKS,
+    _one_sender,
+    _conversion,
+    _no_holes,
     *QUALITY_OF_STRUCTURES,
 )
-OPERATIONS_CHECKS: tuple[Check, ...] = (of_operations, _secret_configuration, _topic_configuration)
+OPERATIONS_CHECKS: tuple[Check, ...] = (_without_effect, _secret_configuration, _topic_configuration)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import pytest
 
 from contexture.events import ContextIdentity, parse_json
 from contexture.records.messages import MessageError, ngsi_bodies
-from contexture.sources.ngsi import parse_notification
+from contexture.sources.ngsi.notifications.parsing import parse_notification
 
 RECORDED = Path(__file__).parents[3] / "samples" / "orion"
 CAR = {

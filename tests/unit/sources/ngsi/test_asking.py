@@ -8,9 +8,10 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
+from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.http.transport import HttpRequest
-from contexture.sources.ngsi import BrokerConnection, EntityQuery, NgsiV2Client
-from contexture.sources.ngsi.query import LONGEST_ADDRESS, build_entities_request
+from contexture.sources.ngsi.ngsiv2 import NgsiV2Client
+from contexture.sources.ngsi.query import LONGEST_ADDRESS, EntityQuery, build_entities_request
 from contexture_sandbox.context_broker import SeedEntity, api
 from contexture_sandbox.context_broker.broker import Broker, Call
 from contexture_sandbox.context_broker.loading import load

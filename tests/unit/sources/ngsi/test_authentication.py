@@ -12,10 +12,10 @@ import httpx
 import pytest
 
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.sources.http.connection import ConnectionFields, broker_connection, secrets
+from contexture.sources.http.connection import BrokerConnection, ConnectionFields, broker_connection, secrets
 from contexture.sources.http.tokens import TokenRequest
 from contexture.sources.http.transport import RetryBudget
-from contexture.sources.ngsi import BrokerConnection, NgsiV2Client
+from contexture.sources.ngsi.ngsiv2 import NgsiV2Client
 
 SECRET = "s3cr3t-77"
 TOKEN_URL = "http://idm:3000/oauth2/token"

@@ -13,8 +13,10 @@ import httpx
 import pytest
 
 from contexture.errors import ConfigurationError, ContextureError, RejectedError, RetriableError
+from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.http.transport import RetryBudget
-from contexture.sources.ngsi import BrokerConnection, EntityQuery, NgsiV2Client
+from contexture.sources.ngsi.ngsiv2 import NgsiV2Client
+from contexture.sources.ngsi.query import EntityQuery
 
 SECRET = "s3cr3t-77"
 DATE = {"date": "Thu, 01 Jan 2026 12:00:00 GMT"}

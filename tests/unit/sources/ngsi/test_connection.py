@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from contexture.errors import ConfigurationError
-from contexture.sources.ngsi import BrokerConnection
+from contexture.sources.http.connection import BrokerConnection
 
 SECRET = "s3cr3t-77"
 

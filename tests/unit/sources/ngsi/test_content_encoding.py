@@ -11,11 +11,13 @@ import httpx
 import pytest
 
 from contexture.errors import ConfigurationError
+from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.http.content_encoding import decode_content
 from contexture.sources.http.errors import BrokerUnavailableError, PageTooLargeError
 from contexture.sources.http.tokens import TokenRequest, Tokens
 from contexture.sources.http.transport import HttpRequest, HttpTransport, RetryBudget
-from contexture.sources.ngsi import BrokerConnection, EntityQuery, NgsiV2Client
+from contexture.sources.ngsi.ngsiv2 import NgsiV2Client
+from contexture.sources.ngsi.query import EntityQuery
 
 CONNECTION = BrokerConnection("http://broker:1026")
 QUESTION = HttpRequest("GET", "/v2/entities", {}, {})

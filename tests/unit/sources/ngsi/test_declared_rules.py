@@ -9,8 +9,9 @@ import orjson
 import pytest
 
 from contexture.publications import Publication
-from contexture.sources.ngsi import parse_entity
-from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity
+from contexture.sources.ngsi.entity import parse_entity
+from contexture.sources.ngsi.rules.catalogue import EntityRuleOptions
+from contexture.sources.ngsi.rules.checks import check_entity
 from tests.samples_location import samples_or_skip
 
 NOW = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)

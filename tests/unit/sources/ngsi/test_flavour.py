@@ -7,7 +7,7 @@ import pytest
 
 from builders.linked_data import LinkedDataNetwork
 from contexture.errors import ConfigurationError
-from contexture.sources.ngsi import BrokerConnection
+from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.ngsi.connect import detect
 
 CONNECTION = BrokerConnection("http://broker:1026")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexture.sources.ngsi import EntityError, parse_entity
+from contexture.sources.ngsi.entity import EntityError, parse_entity
 from contexture.sources.ngsi.entity_head import split_entity_list
 
 

@@ -13,10 +13,10 @@ from contexture.errors import ConfigurationError
 from contexture.events import parse_json
 from contexture.operations.actions.vendor_models import vendor
 from contexture.publications.loading import discover, load_publication_file
-from contexture.sources.ngsi import parse_entity
+from contexture.sources.ngsi.entity import parse_entity
 from contexture.sources.ngsi.json_schema import ModelSchemas, key_values
-from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity
-from contexture.sources.ngsi.rules.catalogue import severities
+from contexture.sources.ngsi.rules.catalogue import EntityRuleOptions, severities
+from contexture.sources.ngsi.rules.checks import check_entity
 
 COMMON = {
     "$id": "https://models.example/common.json",

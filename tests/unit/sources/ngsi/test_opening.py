@@ -6,7 +6,10 @@ import pytest
 
 from builders.linked_data import LinkedDataNetwork
 from contexture.publications.source import NgsiSource
-from contexture.sources.ngsi import BrokerConnection, Dialect, NgsiLdClient, NgsiV2Client, open_broker
+from contexture.sources.http.connection import BrokerConnection
+from contexture.sources.ngsi.connect import Dialect, open_broker
+from contexture.sources.ngsi.ngsi_ld import NgsiLdClient
+from contexture.sources.ngsi.ngsiv2 import NgsiV2Client
 
 CONNECTION = BrokerConnection("http://broker:1026")
 CONTEXT = "https://example.org/context.jsonld"

@@ -12,9 +12,11 @@ import pytest
 
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.sources.http.errors import refusal_error
-from contexture.sources.ngsi import EntityQuery, parse_entity
+from contexture.sources.ngsi.entity import parse_entity
 from contexture.sources.ngsi.entity_head import read_entity_head
-from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity
+from contexture.sources.ngsi.query import EntityQuery
+from contexture.sources.ngsi.rules.catalogue import EntityRuleOptions
+from contexture.sources.ngsi.rules.checks import check_entity
 
 SAMPLES = Path(__file__).parents[3] / "samples" / "orion"
 RECORDED: dict[int, Any] = {

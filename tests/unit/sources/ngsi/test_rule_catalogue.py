@@ -8,8 +8,7 @@ import pytest
 
 from contexture.errors import ConfigurationError
 from contexture.publications import Publication
-from contexture.sources.ngsi.rules import RULES, EntityRuleOptions, unknown_rules
-from contexture.sources.ngsi.rules.catalogue import severities
+from contexture.sources.ngsi.rules.catalogue import RULES, EntityRuleOptions, severities, unknown_rules
 
 
 def test_each_rule_stands_once_with_a_description() -> None:

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contexture.events import ContextIdentity, Event, StructureIdentity
-from contexture.sources.ngsi import parse_entity
-from contexture.sources.ngsi.rules import Bounds, EntityRuleOptions, Violation, check, check_entity
-from contexture.sources.ngsi.rules.catalogue import severities
+from contexture.events.rules import Violation
+from contexture.sources.ngsi.entity import parse_entity
+from contexture.sources.ngsi.rules.catalogue import Bounds, EntityRuleOptions, severities
+from contexture.sources.ngsi.rules.checks import check, check_entity
 from tests.samples_location import samples_or_skip
 
 NOW = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)

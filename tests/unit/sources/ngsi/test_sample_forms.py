@@ -11,8 +11,9 @@ from typing import Literal
 
 import pytest
 
-from contexture.sources.ngsi import parse_entity
-from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity
+from contexture.sources.ngsi.entity import parse_entity
+from contexture.sources.ngsi.rules.catalogue import EntityRuleOptions
+from contexture.sources.ngsi.rules.checks import check_entity
 from samples_location import samples_or_skip
 
 Form = Literal["ngsiv2", "ngsi-ld"]

@@ -10,10 +10,12 @@ import orjson
 import pytest
 
 from builders.context_broker import Client
-from contexture.sources.ngsi import EntityQuery, parse_entity
+from contexture.sources.ngsi.entity import parse_entity
 from contexture.sources.ngsi.entity_head import read_entity_head
 from contexture.sources.ngsi.notifications.parsing import parse_notified
-from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity
+from contexture.sources.ngsi.query import EntityQuery
+from contexture.sources.ngsi.rules.catalogue import EntityRuleOptions
+from contexture.sources.ngsi.rules.checks import check_entity
 from contexture_sandbox.context_broker.loading import SeedEntity, load
 from samples_location import samples_or_skip
 

@@ -11,8 +11,11 @@ import pytest
 
 from builders.comparing import Held, Told, snapshot, state
 from contexture.records.changes import ChangeKind, compare
-from contexture.sources.ngsi import BrokerConnection, EntityPage, EntityQuery, NgsiV2Client
+from contexture.sources.http.connection import BrokerConnection
+from contexture.sources.ngsi.broker import EntityPage
+from contexture.sources.ngsi.ngsiv2 import NgsiV2Client
 from contexture.sources.ngsi.paging import slice_boundaries, slice_count, sliced
+from contexture.sources.ngsi.query import EntityQuery
 from contexture_sandbox.context_broker import ConcurrentWriter, SeedEntity, api
 from contexture_sandbox.context_broker.broker import Broker, Call
 from contexture_sandbox.context_broker.loading import load

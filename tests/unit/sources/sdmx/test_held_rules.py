@@ -6,15 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contexture.events.rules import Violation
 from contexture.sources.sdmx import Selector
-from contexture.sources.sdmx.rules import (
-    ConsistencyViolation,
-    PublishedStructure,
-    StructureRuleOptions,
-    Violation,
-    check_consistency,
-    severities,
-)
+from contexture.sources.sdmx.rules.catalogue import StructureRuleOptions, severities
+from contexture.sources.sdmx.rules.consistency import ConsistencyViolation, PublishedStructure, check_consistency
 
 OF = "urn:sdmx:org.sdmx.infomodel."
 FLOW = f"{OF}datastructure.Dataflow=ECB:EXR(1.0)"

@@ -11,18 +11,13 @@ import pytest
 from builders import structures
 from builders.registry_publication import registry_publication
 from contexture.errors import ConfigurationError
+from contexture.events.rules import Violation
 from contexture.publications.quality import STRUCTURE_RULES
-from contexture.sources.sdmx import Artefact, SchemaValidator, Selector, StructureMessageError, split
-from contexture.sources.sdmx.rules import (
-    RULES,
-    StructureRuleOptions,
-    Violation,
-    check,
-    check_alone,
-    severities,
-    unreadable,
-)
+from contexture.sources.sdmx import Artefact, Selector, StructureMessageError, split
+from contexture.sources.sdmx.rules.catalogue import RULES, StructureRuleOptions, severities
+from contexture.sources.sdmx.rules.checks import check, check_alone, unreadable
 from contexture.sources.sdmx.rules.consistency import is_final
+from contexture.sources.sdmx.validation import SchemaValidator
 
 WITHOUT_SCHEMA = StructureRuleOptions(severities=severities({"schema": "off"}))
 FUSION = "application/vnd.fusion.json"

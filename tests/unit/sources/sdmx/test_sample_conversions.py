@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from contexture.sources.sdmx import Artefact, Format, split
-from contexture.sources.sdmx.transcoding import NotTranscodableError, transcode
+from contexture.sources.sdmx.transcoding.transcoder import NotTranscodableError, transcode
 from samples_location import samples_or_skip
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)

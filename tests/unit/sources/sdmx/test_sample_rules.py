@@ -8,8 +8,8 @@ from functools import cache
 import pytest
 
 from contexture.sources.sdmx import Artefact, split
-from contexture.sources.sdmx.rules import PublishedStructure, check, check_consistency
-from contexture.sources.sdmx.rules.consistency import is_final
+from contexture.sources.sdmx.rules.checks import check
+from contexture.sources.sdmx.rules.consistency import PublishedStructure, check_consistency, is_final
 from samples_location import samples, samples_or_skip
 
 FOLDER = samples()

@@ -9,7 +9,9 @@ from io import BytesIO
 import pytest
 
 from builders import structures
-from contexture.sources.sdmx import LimitExceededError, Limits, Split, StructureMessageError, split
+from contexture.sources.sdmx import StructureMessageError, split
+from contexture.sources.sdmx.errors import LimitExceededError, Limits
+from contexture.sources.sdmx.splitting import Split
 
 OF = "urn:sdmx:org.sdmx.infomodel."
 META = json.dumps(structures.meta("2.0"))

@@ -8,7 +8,9 @@ from io import BytesIO
 import pytest
 
 from builders import structures
-from contexture.sources.sdmx import Artefact, LimitExceededError, Limits, Split, StructureMessageError, split
+from contexture.sources.sdmx import Artefact, StructureMessageError, split
+from contexture.sources.sdmx.errors import LimitExceededError, Limits
+from contexture.sources.sdmx.splitting import Split
 
 OF = "urn:sdmx:org.sdmx.infomodel."
 

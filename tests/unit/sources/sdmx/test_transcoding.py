@@ -15,16 +15,17 @@ from builders.registry import STRUCTURE_OF_EXR
 from builders.structures import CODELIST_JSON, DATAFLOW_2_1, sdmx_json
 from builders.transcoding import FREQUENCIES, LOST, MAPPINGS, frequencies, message, only
 from contexture.errors import ConfigurationError
-from contexture.sources.sdmx import Artefact, Format, SchemaValidator
+from contexture.sources.sdmx import Artefact, Format
 from contexture.sources.sdmx.registry import named_in
-from contexture.sources.sdmx.transcoding import (
+from contexture.sources.sdmx.transcoding import transcoder
+from contexture.sources.sdmx.transcoding.transcoder import (
     TARGETS,
     NotTranscodableError,
     source_formats,
     target_format,
     transcode,
-    transcoder,
 )
+from contexture.sources.sdmx.validation import SchemaValidator
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 SEX_JSON = only(sdmx_json("2.0", {"codelists": [CODELIST_JSON]}).encode())

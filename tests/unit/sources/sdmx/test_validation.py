@@ -8,7 +8,8 @@ from io import BytesIO
 import pytest
 
 from builders import structures
-from contexture.sources.sdmx import Artefact, SchemaValidator, split
+from contexture.sources.sdmx import Artefact, split
+from contexture.sources.sdmx.validation import SchemaValidator
 from samples_location import samples_or_skip
 
 VALIDATOR = SchemaValidator()

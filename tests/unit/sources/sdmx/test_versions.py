@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexture.sources.sdmx import Version, VersionPattern
-from contexture.sources.sdmx.versions import version_key
+from contexture.sources.sdmx.versions import Version, VersionPattern, version_key
 
 ORDERED = [
     "final",

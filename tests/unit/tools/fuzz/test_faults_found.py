@@ -22,13 +22,15 @@ from contexture.publications.problems import without_secrets
 from contexture.records.cloudevents import CloudEventError, decode
 from contexture.records.messages.envelopes import message_in
 from contexture.sending.ledger import LedgerEntry
-from contexture.sources.http.connection import ConnectionFields, broker_connection
+from contexture.sources.http.connection import BrokerConnection, ConnectionFields, broker_connection
 from contexture.sources.http.errors import IncompleteReplyError, retry_after_seconds
 from contexture.sources.http.tokens import TokenRequest, Tokens
 from contexture.sources.http.transport import date_of
-from contexture.sources.ngsi import BrokerConnection, EntityQuery, NgsiLdClient, NgsiV2Client
 from contexture.sources.ngsi.history import TemporalPaging, range_end
 from contexture.sources.ngsi.json_schema import compiled
+from contexture.sources.ngsi.ngsi_ld import NgsiLdClient
+from contexture.sources.ngsi.ngsiv2 import NgsiV2Client
+from contexture.sources.ngsi.query import EntityQuery
 from contexture.sources.sdmx.formats import json_format
 from contexture.sources.sdmx.registry.log import parse_feed, rows_in
 from contexture.sources.sdmx.registry.transport import DownloadedFile, is_error_message

@@ -2,7 +2,7 @@
 
 One artefact may have a URN in one format and another in the next (a `ContentConstraint` of SDMX-ML 2.1 is a
 `DataConstraint` in a registry's log). Here every structure goes by its *name*, the one that `same_artefact` gives for
-all of its URNs; the URNs themselves are kept beside it.
+all of its URNs; the URNs themselves are stored with it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Names = Mapping[str, str]
 
 
 def by_name(urns: Iterable[str]) -> dict[str, str]:
-    """The URNs by their names; of two URNs of one artefact the first."""
+    """Returns the URNs by their names; of two URNs of one artefact the first."""
     found: dict[str, str] = {}
     for urn in urns:
         found.setdefault(same_artefact(urn), urn)
@@ -27,12 +27,12 @@ def by_name(urns: Iterable[str]) -> dict[str, str]:
 
 
 class SelectedStructures:
-    """What selectors mean among structures.
+    """The structures that selectors select.
 
     Args:
-        selectors: of a publication; without any, everything is meant.
-        urns: all that is known of any structure, also of those that are gone; the first URN of a name is the one that
-            the registry is asked by.
+        selectors: of a publication; without any, everything is selected.
+        urns: all that is known of any structure, also of deleted ones; requests to the registry use the first URN of a
+            name.
     """
 
     def __init__(self, selectors: Sequence[Selector], urns: Iterable[str]) -> None:
@@ -45,20 +45,20 @@ class SelectedStructures:
             self._versions.setdefault(_without_version(name), []).append(name)
 
     def urn(self, name: str) -> str:
-        """What the registry calls a structure."""
+        """Returns the registry's URN of a structure."""
         return self._written[name][0]
 
     def among(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Those of the structures that are meant when they are all there is, in their order."""
+        """Returns those of the structures that are selected when they are all there is, in their order."""
         held = tuple(names)
         if not self._selectors:
             return held
         chosen = select_structures(self._selectors, [urn for name in held for urn in self._written[name]])
-        meant = {same_artefact(urn) for urn in chosen}
-        return tuple(name for name in held if name in meant)
+        selected = {same_artefact(urn) for urn in chosen}
+        return tuple(name for name in held if name in selected)
 
     def versions_beside(self, names: Iterable[str]) -> tuple[str, ...]:
-        """These structures and all other versions of them, each once: what is the latest shows among these alone."""
+        """Returns these structures and all other versions of them, each once: these alone show which is the latest."""
         return tuple(dict.fromkeys(self._beside(names)))
 
     def _beside(self, names: Iterable[str]) -> Iterator[str]:
@@ -70,5 +70,5 @@ def _without_version(name: str) -> str:
     try:
         return str(replace(Urn.parse(name), version=""))
     except ValueError:
-        # What can't be told apart by version is a structure of its own.
+        # What has no version to distinguish it is a structure of its own.
         return name

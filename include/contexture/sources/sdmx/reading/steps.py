@@ -1,12 +1,14 @@
 """What the transactions of a registry's log require: what to read, and what is no longer selected.
 
-A version that another one takes over from is deleted though the log doesn't say so (`~` and `+` mean the latest); one
-that becomes the latest because a later one was deleted is read though nothing changed it.
+A superseded version is deleted though the log does not say so, because `~` and `+` select the latest. A version that
+becomes the latest because a later one was deleted is read though nothing changed it. What was sent, and neither is
+selected nor was changed since, was deleted in the gap.
 
-Whatever was sent, and neither is meant nor was changed since, was deleted in the gap.
+Of an interval of the past, the structures before its first transaction are those of today, without what was added since
+and with what was changed or deleted since. Nothing else is inferred.
 
-With a log it is the id of a transaction, in decimal digits. Without one it is the registry's own Last-Modified, and
-good for nothing but the question whether anything changed since.
+A watermark is the id of a transaction, in decimal digits, where the registry has a log. Otherwise it is the registry's
+Last-Modified, which only shows whether anything changed since.
 """
 
 from __future__ import annotations
@@ -17,14 +19,14 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 from contexture.sources.sdmx.reading.scope import Names, SelectedStructures, by_name
-from contexture.sources.sdmx.registry import Log, RegistryTransaction
+from contexture.sources.sdmx.registry import Log, LogPeriod, RegistryTransaction
 
 Moved = Callable[[Sequence[str], Sequence[str]], Sequence[str]]
-"""Of URNs that are meant before and after a transaction: those that it leaves alone and brings to further topics."""
+"""Returns, of the URNs selected before and after a transaction, those it does not change but adds to further topics."""
 
 
 def no_version_moves(before: Sequence[str], after: Sequence[str]) -> Sequence[str]:
-    """Where topics don't depend on which version is the latest."""
+    """Returns nothing: topics do not depend on which version is the latest."""
     return ()
 
 
@@ -33,8 +35,8 @@ class FetchRequest:
     """A structure to be read.
 
     Attributes:
-        urn: what the registry calls it.
-        may_be_gone: the registry may answer that it holds no such thing; otherwise its log and its answer contradict.
+        urn: the registry's name of it.
+        may_be_gone: the registry may respond that it holds no such structure; otherwise its log contradicts that.
     """
 
     urn: str
@@ -43,13 +45,13 @@ class FetchRequest:
 
 @dataclass(frozen=True, slots=True)
 class LogStep:
-    """What one transaction asks for.
+    """What one transaction requires.
 
     Attributes:
         transaction: of the registry.
-        read: what it added or modified among what is meant, in its order; then what it made the latest version, or
-            brought to further topics.
-        delete: what was meant before it and isn't any more, by the URNs that were sent.
+        read: selected structures that it added or modified, in its order; then those that it made the latest version,
+            or added to further topics.
+        delete: what was selected before it and is not any more, by the URNs that were sent.
     """
 
     transaction: RegistryTransaction
@@ -58,68 +60,84 @@ class LogStep:
 
 
 def changed_urns(log: Iterable[RegistryTransaction]) -> dict[str, str]:
-    """The URNs of all structures that transactions changed or deleted, by name."""
+    """Returns the URNs of all structures that transactions changed or deleted, by name."""
     return by_name(urn for each in log for urn in (*each.changed, *each.deleted))
 
 
 def held_before(log: Sequence[RegistryTransaction], held: Iterable[str], sent: Names) -> tuple[str, ...]:
-    """What the registry held before the first of these transactions.
+    """Returns the names that the registry held before the first of these transactions.
 
-    The log does not say whether a change added a structure; what was sent had been there, and of what wasn't sent it
-    makes no difference.
+    The log does not say whether a change added a structure. What was sent had been there; what was not sent makes no
+    difference.
 
     Args:
         log: all transactions that it knows up to the moment of `held`, or later.
         held: names of what it holds.
         sent: what the target holds.
     """
+    return _before(log, held, lambda name, _urn, _added: name in sent)
+
+
+def structures_at(log: Sequence[RegistryTransaction], held: Iterable[str]) -> tuple[str, ...]:
+    """Returns the names that the registry held before the first of these transactions, by what each says it added.
+
+    Args:
+        log: all of them up to the moment of `held`, or later.
+        held: names of what it holds.
+    """
+    return _before(log, held, lambda _name, urn, added: urn not in added)
+
+
+def _before(
+    log: Sequence[RegistryTransaction], held: Iterable[str], was_there: Callable[[str, str, Sequence[str]], bool]
+) -> tuple[str, ...]:
     first: dict[str, bool] = {}
     for transaction in log:
-        changed, deleted = named(transaction)
+        changed, deleted = names_in(transaction)
         for name in deleted:
             first.setdefault(name, True)
-        for name in changed:
-            first.setdefault(name, name in sent)
+        for name, urn in changed.items():
+            first.setdefault(name, was_there(name, urn, transaction.added))
     untouched = (name for name in held if name not in first)
-    return (*untouched, *(name for name, was_there in first.items() if was_there))
+    return (*untouched, *(name for name, is_there in first.items() if is_there))
 
 
 def steps(
     log: Sequence[RegistryTransaction],
-    meaning: SelectedStructures,
+    scope: SelectedStructures,
     *,
     held: Iterable[str],
     selected: Names,
     more_to_come: bool = False,
     moved: Moved = no_version_moves,
 ) -> tuple[LogStep, ...]:
-    """What each transaction asks for, in their order; those that ask for nothing are left out.
+    """Returns what each transaction requires, in their order, without those that require nothing.
 
     Args:
         log: the transactions.
-        meaning: of the publication, which knows every structure that they name.
+        scope: of the publication, which knows every structure that they name.
         held: names of what the registry held before the first of them.
-        selected: what was meant then, with the URNs that were sent.
+        selected: what was selected then, with the URNs that were sent.
         more_to_come: the registry has made transactions that its log does not show yet.
-        moved: says what a transaction brings to further topics.
+        moved: returns what a transaction adds to further topics.
     """
-    course = _Course(meaning, set(held), dict(selected), _at_the_end(log), more_to_come, moved)
-    return tuple(step for step in map(course.step, log) if step.read or step.delete)
+    pass_ = _LogPass(scope, set(held), dict(selected), _at_the_end(log), more_to_come, moved)
+    return tuple(step for step in map(pass_.step, log) if step.read or step.delete)
 
 
-class _Course:
-    """Goes along the log, and knows what is held and meant at each moment."""
+class _LogPass:
+    """Goes through the log, and knows what is held and selected at each moment."""
 
     def __init__(
         self,
-        meaning: SelectedStructures,
+        scope: SelectedStructures,
         held: set[str],
         selected: dict[str, str],
         stays: Mapping[str, bool],
         open_end: bool,
         moved: Moved,
     ) -> None:
-        self._meaning = meaning
+        self._scope = scope
         self._held = held
         self._selected = selected
         self._stays = stays
@@ -127,48 +145,48 @@ class _Course:
         self._moved = moved
 
     def step(self, transaction: RegistryTransaction) -> LogStep:
-        """What this one asks for, given all before it."""
-        changed, deleted = named(transaction)
+        """Returns what this transaction requires after all before it."""
+        changed, deleted = names_in(transaction)
         self._held |= changed.keys()
         self._held -= deleted.keys()
-        concerned = self._meaning.versions_beside((*changed, *deleted))
-        meant = dict.fromkeys(self._meaning.among(name for name in concerned if name in self._held))
+        concerned = self._scope.versions_beside((*changed, *deleted))
+        selected_now = dict.fromkeys(self._scope.among(name for name in concerned if name in self._held))
         before = [name for name in concerned if name in self._selected]
-        moved = self._named_moved(before, meant)
-        risen = [name for name in meant if (name not in self._selected or name in moved) and name not in changed]
-        left = [name for name in (*deleted, *before) if name in self._selected and name not in meant]
+        moved = self._named_moved(before, selected_now)
+        risen = [name for name in selected_now if (name not in self._selected or name in moved) and name not in changed]
+        left = [name for name in (*deleted, *before) if name in self._selected and name not in selected_now]
         read = (
-            *(FetchRequest(urn, not self._stays[name]) for name, urn in changed.items() if name in meant),
-            *(FetchRequest(self._meaning.urn(name), self._may_be_gone(name)) for name in risen),
+            *(FetchRequest(urn, not self._stays[name]) for name, urn in changed.items() if name in selected_now),
+            *(FetchRequest(self._scope.urn(name), self._may_be_gone(name)) for name in risen),
         )
         delete = tuple(self._selected.pop(name) for name in dict.fromkeys(left))
-        for name in meant:
-            self._selected.setdefault(name, changed.get(name) or self._meaning.urn(name))
+        for name in selected_now:
+            self._selected.setdefault(name, changed.get(name) or self._scope.urn(name))
         return LogStep(transaction, read, delete)
 
     def _named_moved(self, before: Sequence[str], after: Iterable[str]) -> set[str]:
-        urns = {self._selected.get(name) or self._meaning.urn(name): name for name in (*before, *after)}
+        urns = {self._selected.get(name) or self._scope.urn(name): name for name in (*before, *after)}
         names = {name: urn for urn, name in urns.items()}
         moved = self._moved([names[name] for name in before], [names[name] for name in after])
         return {urns[urn] for urn in moved}
 
     def _may_be_gone(self, name: str) -> bool:
-        # A version that a transaction not yet told has added isn't there at the time of an earlier one.
+        # A version that a transaction not yet in the log has added is not there at the time of an earlier one.
         return self._open_end or not self._stays.get(name, True)
 
 
-def named(transaction: RegistryTransaction) -> tuple[dict[str, str], dict[str, str]]:
-    """What a transaction changed and deleted, by name."""
+def names_in(transaction: RegistryTransaction) -> tuple[dict[str, str], dict[str, str]]:
+    """Returns what a transaction changed and what it deleted, by name."""
     changed, deleted = by_name(transaction.changed), by_name(transaction.deleted)
-    # What a transaction replaces may stand in both lists; it is there afterwards.
+    # What a transaction replaces may be in both lists; it is there afterwards.
     return changed, {name: urn for name, urn in deleted.items() if name not in changed}
 
 
 def _at_the_end(log: Sequence[RegistryTransaction]) -> dict[str, bool]:
-    """Of every structure that the log names, whether it is there after the last transaction."""
+    """Returns for every structure that the log names whether it is there after the last transaction."""
     found: dict[str, bool] = {}
     for transaction in log:
-        changed, deleted = named(transaction)
+        changed, deleted = names_in(transaction)
         found.update(dict.fromkeys(changed, True))
         found.update(dict.fromkeys(deleted, False))
     return found
@@ -176,14 +194,14 @@ def _at_the_end(log: Sequence[RegistryTransaction]) -> dict[str, bool]:
 
 @dataclass(frozen=True, slots=True)
 class GapRecovery:
-    """What happened in a gap, as far as it can still be seen.
+    """What happened in a gap, if it can still be seen.
 
     Attributes:
-        read: what is meant at the end of the gap and was not changed since, so that its present content is what it was
+        read: what is selected at the end of the gap and was not changed since, so that its present content is that of
             then; names and URNs. What changed since comes with the transaction that changed it.
         absent: what was sent and the registry does not list, by names and the URNs that were sent.
         held: names of what the registry held at the end of the gap.
-        selected: what was meant then, with the URNs that were sent or will be.
+        selected: what was selected then, with the URNs that were sent or will be.
     """
 
     read: Names
@@ -193,26 +211,88 @@ class GapRecovery:
 
 
 def plan_gap_recovery(
-    later: Sequence[RegistryTransaction], meaning: SelectedStructures, *, held: Sequence[str], sent: Names
+    later: Sequence[RegistryTransaction], scope: SelectedStructures, *, held: Sequence[str], sent: Names
 ) -> GapRecovery:
-    """What the gap before these transactions asks for.
+    """Returns what the gap before these transactions requires.
 
     Args:
         later: the transactions after the gap.
-        meaning: of the publication.
+        scope: of the publication.
         held: names of what the registry holds now.
         sent: what the target holds.
     """
     then = held_before(later, held, sent)
     known, changed = set(then), changed_urns(later)
-    meant = meaning.among(then)
+    selected = scope.among(then)
     absent = {name: urn for name, urn in sent.items() if name not in known}
     return GapRecovery(
-        read={name: meaning.urn(name) for name in meant if name not in changed},
+        read={name: scope.urn(name) for name in selected if name not in changed},
         absent=absent,
         held=then,
-        selected={name: sent.get(name) or meaning.urn(name) for name in meant},
+        selected={name: sent.get(name) or scope.urn(name) for name in selected},
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LogReplay:
+    """What the log contains about an interval of the past.
+
+    Attributes:
+        steps: what its transactions require, in order, by their ids; those that require nothing are left out.
+        known: ids of all transactions that it contains, also of those that require nothing.
+        selected: what was selected before the first of them, by name, with the URNs of today.
+        unreadable: ids of those whose content cannot be distinguished from that of another one at the same moment.
+    """
+
+    steps: dict[int, LogStep]
+    known: frozenset[int]
+    selected: Names
+    unreadable: frozenset[int]
+
+
+def plan_log_replay(
+    log: Log,
+    period: LogPeriod,
+    scope: SelectedStructures,
+    *,
+    held: Iterable[str],
+    sent: Names,
+    moved: Moved = no_version_moves,
+) -> LogReplay:
+    """Returns what the transactions of an interval of the past require.
+
+    Args:
+        log: all transactions since the last one before it.
+        period: the transactions in it.
+        scope: of the publication, which knows every structure that the log names.
+        held: names of what the registry held after the log was read, or before.
+        sent: URNs that the target holds, by name: what was sent of a structure had that one.
+        moved: returns what a transaction adds to further topics.
+    """
+    before = structures_at(log.transactions, held)
+    selected = {name: sent.get(name) or scope.urn(name) for name in scope.among(before)}
+    every = steps(log.transactions, scope, held=before, selected=selected, more_to_come=True, moved=moved)
+    inside = frozenset(period.ids)
+    return LogReplay(
+        steps={step.transaction.id: step for step in every if step.transaction.id in inside},
+        known=inside & {transaction.id for transaction in log.transactions},
+        selected=selected,
+        unreadable=inside & _at_one_moment(log.transactions),
+    )
+
+
+def _at_one_moment(log: Sequence[RegistryTransaction]) -> set[int]:
+    """Returns transactions that changed what a later one of the same moment changed: only the later content shows."""
+    found: set[int] = set()
+    for place, transaction in enumerate(log):
+        changed = names_in(transaction)[0].keys()
+        for later in log[place + 1 :]:
+            if later.at != transaction.at:
+                break
+            touched = [*names_in(later)[0], *names_in(later)[1]]
+            if not changed.isdisjoint(touched):
+                found.add(transaction.id)
+    return found
 
 
 SETTLED = timedelta(minutes=5)
@@ -220,23 +300,21 @@ SETTLED = timedelta(minutes=5)
 
 
 def transaction_of(watermark: str | None) -> int | None:
-    """The id that a watermark of a registry with a log says; None where it says none."""
+    """Returns the transaction id of a watermark; None where it is not one of a log."""
     return int(watermark) if watermark and watermark.isascii() and watermark.isdigit() else None
 
 
 def reached(log: Log, after: int) -> int:
-    """The last transaction that the log has told about, be it in a gap. (The newest one may not be told yet.)"""
-    told = (transaction.id for transaction in log.transactions)
-    return max(after, log.gap_until or after, *told)
+    """Returns the last transaction that the log contains, also in a gap. (It may not contain the newest one yet.)"""
+    return max(after, log.gap_until or after, *(transaction.id for transaction in log.transactions))
 
 
 def settled(last_modified: str | None, listed_at: datetime) -> str | None:
-    """The time of the last change, if the registry can be asked by it next time; None where it gives none, or one that
-    can't be relied on.
+    """Returns the time of the last change, if the next request can use it; None where it is absent or unreliable.
 
     Args:
         last_modified: of the list of everything, before anything was read.
-        listed_at: a moment before that list was asked for.
+        listed_at: a moment before that list was requested.
     """
     time = _time(last_modified) if last_modified else None
     return last_modified if time is not None and time <= listed_at - SETTLED else None

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from contexture.sources.sdmx.splitting.artefact import Artefact
-from contexture.sources.sdmx.transcoding.xml_trees import ENGLISH, LANGUAGE, local, text_of, tree, unicode_of
+from contexture.sources.sdmx.transcoding.losses import ENGLISH, LANGUAGE, local, text_of, tree, unicode_of
 from contexture.sources.sdmx.urn import HOLDERS, PACKAGES
 
 _PLURALS = {"name": "names", "description": "descriptions", "text": "texts"}

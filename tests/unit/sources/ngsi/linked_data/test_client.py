@@ -10,9 +10,11 @@ import pytest
 
 from builders.linked_data import LinkedDataNetwork, device
 from contexture.errors import ConfigurationError, RetriableError
+from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.http.transport import RetryBudget
-from contexture.sources.ngsi import BrokerConnection, EntityQuery, NgsiLdClient
 from contexture.sources.ngsi.broker import EntityPage, Flavour
+from contexture.sources.ngsi.ngsi_ld import NgsiLdClient
+from contexture.sources.ngsi.query import EntityQuery
 
 CONTEXT = "https://example.org/context.jsonld"
 QUICK = RetryBudget(attempts=1, sleep=lambda _seconds: None)

@@ -9,8 +9,9 @@ import orjson
 import pytest
 
 from contexture.events import AttributeName, ContextIdentity, content_hash
-from contexture.sources.ngsi import EntityError, ParsedEntity, parse_entity
-from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity
+from contexture.sources.ngsi.entity import EntityError, ParsedEntity, parse_entity
+from contexture.sources.ngsi.rules.catalogue import EntityRuleOptions
+from contexture.sources.ngsi.rules.checks import check_entity
 from samples_location import samples_or_skip
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from contexture.sources.ngsi import EntityError
+from contexture.sources.ngsi.entity import EntityError
 from contexture.sources.ngsi.history import HistoryInterval, entity_versions, parse_entity_history, range_end
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
-from contexture.sources.ngsi import ParsedEntity, parse_entity
-from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity
+from contexture.sources.ngsi.entity import ParsedEntity, parse_entity
+from contexture.sources.ngsi.rules.catalogue import EntityRuleOptions
+from contexture.sources.ngsi.rules.checks import check_entity
 
 NULL = "urn:ngsi-ld:null"
 LEVEL = {"type": "Property", "value": 7}

@@ -12,11 +12,13 @@ import pytest
 
 from builders.linked_data import LinkedDataNetwork, device
 from contexture.errors import ConfigurationError, RetriableError
+from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.http.errors import NotOfferedError
 from contexture.sources.http.transport import RetryBudget
-from contexture.sources.ngsi import BrokerConnection, EntityQuery, history
+from contexture.sources.ngsi import history
 from contexture.sources.ngsi.broker import Flavour
 from contexture.sources.ngsi.history import HistoryInterval, NgsiLdHistoryClient
+from contexture.sources.ngsi.query import EntityQuery
 from contexture_sandbox.context_broker.linked_data import FLAVOURS
 
 TEN = datetime(2026, 1, 1, 10, tzinfo=UTC)

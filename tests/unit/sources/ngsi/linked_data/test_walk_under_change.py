@@ -7,8 +7,10 @@ from random import Random
 import pytest
 
 from builders.linked_data import LinkedDataNetwork, device
-from contexture.sources.ngsi import BrokerConnection, EntityQuery, NgsiLdClient
+from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.ngsi.broker import Flavour
+from contexture.sources.ngsi.ngsi_ld import NgsiLdClient
+from contexture.sources.ngsi.query import EntityQuery
 
 pytestmark = pytest.mark.slow
 

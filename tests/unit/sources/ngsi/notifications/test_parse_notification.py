@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contexture.events import ContextIdentity, Event, content_hash
-from contexture.sources.ngsi import NotificationError, parse_notification, read_notification
+from contexture.sources.ngsi.notifications.notification import NotificationError
+from contexture.sources.ngsi.notifications.parsing import parse_notification, read_notification
 
 RECORDED = Path(__file__).parents[4] / "samples" / "orion" / "notifications.json"
 MORNING = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from builders.registry import urn
-from contexture.sources.sdmx.reading.past import plan_log_replay, structures_at
+from contexture.sources.sdmx.reading.steps import plan_log_replay, structures_at
 from contexture.sources.sdmx.reading.scope import SelectedStructures
 from contexture.sources.sdmx.reading.steps import FetchRequest, LogStep
 from contexture.sources.sdmx.registry import Log, LogPeriod, RegistryTransaction
@@ -39,13 +39,13 @@ def test_only_transactions_of_the_period_ask_and_those_that_ask_nothing_are_told
         2: LogStep(log.transactions[0], (FetchRequest(A),), ()),
         4: LogStep(log.transactions[2], (), (B,)),
     }
-    assert found.told == {2, 3, 4}
-    assert found.meant == {A: A, B: B, C: C}
+    assert found.known == {2, 3, 4}
+    assert found.selected == {A: A, B: B, C: C}
 
 
 def test_what_the_log_does_not_tell_is_not_told() -> None:
     log = Log(3, (did(3, A),), gap_until=2)
-    assert plan_log_replay(log, LogPeriod(0, (1, 2, 3)), SelectedStructures([], EVERY), held=(A,), sent={}).told == {3}
+    assert plan_log_replay(log, LogPeriod(0, (1, 2, 3)), SelectedStructures([], EVERY), held=(A,), sent={}).known == {3}
 
 
 def test_of_two_transactions_at_one_moment_the_earlier_one_can_not_be_read_if_they_touch_the_same() -> None:

@@ -14,8 +14,9 @@ from builders import structures
 from builders.registries import AT_ONCE, FUSION_JSON, JSON_2_0, ML_2_1, START, connection, told
 from builders.registry import EXR, SEX, SEX_AND_FLOW, codelist, codelists, urn
 from contexture.errors import ConfigurationError
-from contexture.sources.sdmx import FusionRegistry, split
+from contexture.sources.sdmx import split
 from contexture.sources.sdmx.registry import (
+    FusionRegistry,
     IncompleteReplyError,
     LogPeriod,
     LogResetError,

@@ -12,12 +12,13 @@ from builders import structures
 from builders.registries import AT_ONCE, EDI, ML_2_1, connection
 from builders.registry import EXR, SEX, SEX_AND_FLOW, codelist, codelists, urn
 from contexture.errors import DefectError
-from contexture.sources.sdmx import SdmxRegistry, split
+from contexture.sources.sdmx import split
 from contexture.sources.sdmx.registry import (
     IncompleteReplyError,
     NotExpressible,
     RegistryUnavailableError,
     Reply,
+    SdmxRegistry,
     StructureQuery,
     open_registry,
 )

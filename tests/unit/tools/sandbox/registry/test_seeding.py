@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from io import BytesIO
 
-from contexture.sources.sdmx import SchemaValidator, split
+from contexture.sources.sdmx import split
+from contexture.sources.sdmx.validation import SchemaValidator
 from contexture_sandbox.registry import seed_codelist, seed_message
 
 

@@ -11,7 +11,8 @@ from lxml import etree
 
 from builders import structures
 from builders.registry import ECB_EXR1, EXR, SEX, SEX_AND_FLOW, STRUCTURE_OF_EXR, Client, codelist, codelists, urn
-from contexture.sources.sdmx import SchemaValidator, split
+from contexture.sources.sdmx import split
+from contexture.sources.sdmx.validation import SchemaValidator
 from contexture_sandbox.registry import seed_message
 
 V2 = "/sdmx/v2/structure"
