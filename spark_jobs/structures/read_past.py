@@ -16,9 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from contexture.sources.sdmx.reading.steps import LogReplay, plan_log_replay
 from contexture.sources.sdmx.reading.scope import SelectedStructures
-from contexture.sources.sdmx.reading.steps import LogStep, Moved, changed_urns, no_version_moves
+from contexture.sources.sdmx.reading.steps import (
+    LogReplay,
+    LogStep,
+    Moved,
+    changed_urns,
+    no_version_moves,
+    plan_log_replay,
+)
 from contexture.sources.sdmx.registry import LogPeriod, same_artefact
 from contexture.storage.archive import ArchivedLog, ArchivedRun
 from contexture.storage.home import Storage
