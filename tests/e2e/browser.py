@@ -75,7 +75,7 @@ class Browser:
         self._url = url
 
     def log_in(self, login: Login) -> None:
-        """Logs out whoever was in, opens the page of the navigation, and logs in by the form that comes instead."""
+        """Logs out the last user, opens the page of the navigation, and logs in by the form that appears instead."""
         self.driver.switch_to.default_content()
         self.driver.delete_all_cookies()
         self.driver.get(f"{self._url}/plugin/contexture")

@@ -42,10 +42,10 @@ def records(platform: Installation, topic: str) -> list[TopicRecord]:
     return sorted(found, key=lambda record: (record.partition, record.offset))
 
 
-def lines_told(told: Iterable[TopicRecord]) -> dict[str, list[int]]:
-    """The lines of each bus in the order in which consumers hear of them."""
+def lines_by_bus(consumed: Iterable[TopicRecord]) -> dict[str, list[int]]:
+    """Returns the lines of each bus in the order in which consumers receive them."""
     lines: dict[str, list[int]] = {}
-    for record in told:
+    for record in consumed:
         assert record.key is not None
         assert record.value is not None
         entity = json.loads(record.value)

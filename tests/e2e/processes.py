@@ -48,7 +48,7 @@ def listeners(processes: Iterable[Process]) -> dict[tuple[str, int], Process]:
 
 
 def alive(processes: Iterable[Process]) -> set[Process]:
-    """Those that still run (a finished process that nobody has asked after counts as ended)."""
+    """Those that still run (a finished process that its parent has not waited for counts as ended)."""
     return {process for process in processes if _runs(process)}
 
 

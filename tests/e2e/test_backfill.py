@@ -29,7 +29,7 @@ from contexture_sandbox.airflow.client import DagRun
 from e2e.backfill_form import begin_backfill
 from e2e.browser import browser
 from e2e.browser import missing as missing_browser
-from e2e.buses import DAG, describe, drive, lines_told, records
+from e2e.buses import DAG, describe, drive, lines_by_bus, records
 from e2e.installation import Installation, installation_below, until
 
 pytestmark = [
@@ -255,7 +255,7 @@ def test_the_command_sends_what_there_is_to_the_topics_of_its_prefix(story: Stor
         ("archive", 1, 2, {"again-buses": 2}),
     ]
     assert story.states["command"] == {story.first: "success", story.second: "success"}
-    assert lines_told(records(story.platform, "again-buses")) == {"one": [11, 21], "two": [22], "four": [14]}
+    assert lines_by_bus(records(story.platform, "again-buses")) == {"one": [11, 21], "two": [22], "four": [14]}
 
 
 def test_its_records_are_those_of_then_with_the_interval_as_their_mark(story: Story) -> None:
@@ -288,7 +288,7 @@ def test_a_backfill_by_rest_sends_whole_intervals_and_lists_what_others_lack(sto
     assert story.states["rest"] == {story.first: "failed", story.second: "success"}
     stage = story.logs[f"rest stage {story.first:%H:%M}"]
     assert f"buses lacks {missing(story)}" in stage
-    assert lines_told(records(story.platform, "rest-buses")) == {"one": [21], "two": [22]}
+    assert lines_by_bus(records(story.platform, "rest-buses")) == {"one": [21], "two": [22]}
 
 
 def test_airflow_s_command_line_knows_the_intervals_of_the_same_backfill(story: Story) -> None:
@@ -302,13 +302,13 @@ def test_a_backfill_by_airflow_s_form_sends_what_was_typed_into_it(story: Story)
     assert story.states["form"][story.second] == "success"
     assert "to topics that begin with form-" in story.logs[f"form quality_gate {story.second:%H:%M}"]
     again = records(story.platform, "form-buses")
-    assert lines_told(again) == {"one": [21], "two": [22]}
+    assert lines_by_bus(again) == {"one": [21], "two": [22]}
     assert set(marks(again).values()) == {story.second.isoformat().encode()}
 
 
 def test_topics_and_state_of_ordinary_runs_are_left_alone(story: Story) -> None:
     now = records(story.platform, "buses")
     assert now == story.before
-    assert lines_told(now) == {"one": [1, 11, 21], "two": [2, 22], "three": [3], "four": [14]}
+    assert lines_by_bus(now) == {"one": [1, 11, 21], "two": [2, 22], "three": [3], "four": [14]}
     assert set(marks(now).values()) == {None}
     assert State(story.platform.storage, "buses").pointer() == story.pointer

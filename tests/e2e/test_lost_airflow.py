@@ -20,7 +20,7 @@ from contexture.monitoring.rows import TransactionRow
 from contexture.storage.outboxes import Outboxes
 from contexture_sandbox.airflow.client import DagRun
 from contexture_sandbox.demo.comparison import Comparison, compare
-from e2e.buses import DAG, describe, drive, lines_told, records
+from e2e.buses import DAG, describe, drive, lines_by_bus, records
 from e2e.installation import Installation, installation_below
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(7200)]
@@ -160,7 +160,7 @@ def test_an_older_copy_of_the_database_goes_on_behind_what_it_does_not_know(stor
 
 def test_every_change_is_in_kafka_once_and_in_order(story: Story) -> None:
     told = records(story.platform, "buses")
-    assert lines_told(told) == {"one": [1, 11], "two": [2, 22], "three": [3, 33], "four": [4, 44]}
+    assert lines_by_bus(told) == {"one": [1, 11], "two": [2, 22], "three": [3, 33], "four": [4, 44]}
     assert story.comparison.equal
     assert (story.comparison.prepared, story.comparison.read) == (8, 8)
 

@@ -61,7 +61,7 @@ class _HttpCollector:
 
 @dataclass
 class LineageCollector(_HttpCollector):
-    """What an OpenLineage client tells.
+    """Receives what an OpenLineage client sends.
 
     Attributes:
         events: in the order they came.
@@ -79,14 +79,14 @@ class LineageCollector(_HttpCollector):
 
 
 @dataclass(frozen=True)
-class Told:
-    """One value that was told.
+class MetricValue:
+    """One value that a client sent.
 
     Attributes:
         name: of the metric, as it came.
         kind: counter, gauge or timer.
         tags: by name.
-        value: what was told; of a timer, milliseconds.
+        value: of a timer in milliseconds.
     """
 
     name: str
@@ -97,9 +97,9 @@ class Told:
 
 @dataclass
 class StatsdServer:
-    """What a StatsD client tells in the notation of InfluxDB; a context manager."""
+    """Receives what a StatsD client sends in the notation of InfluxDB; a context manager."""
 
-    told: list[Told] = field(default_factory=list)
+    values: list[MetricValue] = field(default_factory=list)
     _caught_up: Event = field(default_factory=Event)
 
     def __enter__(self) -> Self:
@@ -123,7 +123,7 @@ class StatsdServer:
         return int(self._socket.getsockname()[1])
 
     def catch_up(self) -> None:
-        """Returns when all that was sent before is in `told`."""
+        """Returns when all that was sent before is in `values`."""
         self._caught_up.clear()
         self._send(_MARK)
         assert self._caught_up.wait(60), "its reader has ended"
@@ -137,40 +137,40 @@ class StatsdServer:
             if packet == _MARK:
                 self._caught_up.set()
                 continue
-            self.told.extend(_statsd(line) for line in packet.decode().splitlines())
+            self.values.extend(_statsd(line) for line in packet.decode().splitlines())
 
 
-def _statsd(line: str) -> Told:
+def _statsd(line: str) -> MetricValue:
     named, _, valued = line.rpartition(":")
     name, *tags = named.split(",")
     value, kind, *_ = valued.split("|")
     kinds = {"c": "counter", "g": "gauge", "ms": "timer"}
     pairs = (tag.partition("=") for tag in tags)
-    return Told(name, kinds[kind], tuple(sorted((key, text) for key, _, text in pairs)), float(value))
+    return MetricValue(name, kinds[kind], tuple(sorted((key, text) for key, _, text in pairs)), float(value))
 
 
 @dataclass
 class OpenTelemetryCollector(_HttpCollector):
-    """What an OpenTelemetry client tells by protobuf over HTTP.
+    """Receives what an OpenTelemetry client sends by protobuf over HTTP.
 
     Attributes:
-        told: all values.
-        are_deltas: whether counters told what was added, or what it came to; both if clients differ.
+        values: all of them.
+        are_deltas: whether counters hold what was added, or totals; both if clients differ.
     """
 
-    told: list[Told] = field(default_factory=list)
+    values: list[MetricValue] = field(default_factory=list)
     are_deltas: set[bool] = field(default_factory=set)
 
     def receive(self, body: bytes) -> None:
-        self.told.extend(self._points(ExportMetricsServiceRequest.FromString(body)))
+        self.values.extend(self._points(ExportMetricsServiceRequest.FromString(body)))
 
-    def _points(self, request: ExportMetricsServiceRequest) -> Iterator[Told]:
+    def _points(self, request: ExportMetricsServiceRequest) -> Iterator[MetricValue]:
         for resource in request.resource_metrics:
             for scope in resource.scope_metrics:
                 for metric in scope.metrics:
                     yield from self._values(metric)
 
-    def _values(self, metric: Any) -> Iterator[Told]:
+    def _values(self, metric: Any) -> Iterator[MetricValue]:
         form = metric.WhichOneof("data")
         kind = {"sum": "counter", "gauge": "gauge", "histogram": "timer", "exponential_histogram": "timer"}[form]
         data = getattr(metric, form)
@@ -179,4 +179,4 @@ class OpenTelemetryCollector(_HttpCollector):
         for point in data.data_points:
             tags = tuple(sorted((each.key, each.value.string_value) for each in point.attributes))
             value = point.sum if kind == "timer" else getattr(point, point.WhichOneof("value"))
-            yield Told(metric.name, kind, tags, float(value))
+            yield MetricValue(metric.name, kind, tags, float(value))

@@ -1,4 +1,4 @@
-"""Runs of a live Airflow that tells collectors outside of them, and what these got."""
+"""Runs of a live Airflow, and what collectors outside of it received."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from contexture.kafka import read_committed
 from contexture.storage.manifests import Manifest
 from contexture_sandbox.airflow.client import DagRun
 from e2e.installation import Installation, until
-from fakes.collectors import LineageCollector, OpenTelemetryCollector, StatsdServer, Told
+from fakes.collectors import LineageCollector, MetricValue, OpenTelemetryCollector, StatsdServer
 
-PATIENCE_SECONDS = 1500.0
+WAIT_SECONDS = 1500.0
 CARS = "publish_cars"
 FILES = {
-    # Their connections are in Airflow's database, as most are: whoever tells of them has to find them there.
+    # Their connections are in Airflow's database, as most are: lineage has to find them there.
     "cars": """\
 name: cars
 schedule: null
@@ -37,7 +37,7 @@ resync: {on_startup: none}
 """,
 }
 TOPIC = "vehiclesxffffx002f4wheels"
-SECRET = "token-that-nobody-is-told"
+SECRET = "token-that-no-event-may-hold"
 RUNS: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("full", CARS, {"mode": "full"}),
     ("events", "publish_events", {}),
@@ -47,8 +47,8 @@ OWN = "airflow.contexture."
 
 
 @dataclass
-class Story:
-    """What was told of some runs, and what became of them."""
+class ObservedRuns:
+    """Some runs, their outcome, and what the collectors received about them."""
 
     broker: str
     kafka: str
@@ -56,12 +56,12 @@ class Story:
     sent: Manifest
     size: int
     lineage: list[dict[str, Any]]
-    statsd: dict[str, list[Told]]
-    open_telemetry: list[Told]
+    statsd: dict[str, list[MetricValue]]
+    open_telemetry: list[MetricValue]
     are_deltas: set[bool]
 
     def events(self, run: str, task: str | None = None) -> list[dict[str, Any]]:
-        """What was told of a task of a run, in order; of the run itself without a task."""
+        """Returns the events of a task of a run, in order; of the run itself without a task."""
         dag_run = self.runs[run]
         job = dag_run.dag_id if task is None else f"{dag_run.dag_id}.{task}"
         return [event for event in of_run(self.lineage, dag_run) if event["job"]["name"] == job]
@@ -96,7 +96,7 @@ def _run_id(event: dict[str, Any]) -> str:
     return str((facets.get("airflow") or facets["airflowDagRun"])["dagRun"]["run_id"])
 
 
-def told_to(lineage: LineageCollector, statsd: StatsdServer) -> dict[str, str]:
+def collector_variables(lineage: LineageCollector, statsd: StatsdServer) -> dict[str, str]:
     return {
         "AIRFLOW__OPENLINEAGE__TRANSPORT": lineage.transport,
         # A busy machine may take longer than ten seconds for an event, and than twenty for what comes behind a task.
@@ -119,46 +119,46 @@ def _by_open_telemetry(collector: OpenTelemetryCollector) -> dict[str, str]:
     }
 
 
-def lived(
+def observe_runs(
     platform: Installation, lineage: LineageCollector, statsd: StatsdServer, otel: OpenTelemetryCollector
-) -> Story:
-    """One run after the other, the last one with the other kind of metrics."""
+) -> ObservedRuns:
+    """Makes the runs in order, the last one with the other kind of metrics."""
     servers = add_connections(platform)
-    platform.stack.client.await_dags([dag for _, dag, _ in RUNS], seconds=PATIENCE_SECONDS)
+    platform.stack.client.await_dags([dag for _, dag, _ in RUNS], seconds=WAIT_SECONDS)
     runs: dict[str, DagRun] = {}
-    told: dict[str, list[Told]] = {}
+    metrics: dict[str, list[MetricValue]] = {}
     for name, dag, conf in RUNS:
-        before = len(statsd.told)
-        runs[name] = ended(platform, lineage, dag, conf)
+        before = len(statsd.values)
+        runs[name] = finish_run(platform, lineage, dag, conf)
         statsd.catch_up()
-        told[name] = _own(statsd.told[before:])
+        metrics[name] = _own(statsd.values[before:])
     [sent] = platform.published("cars")
     values = [*read_committed(platform.stack.kafka_settings(), [TOPIC])]
     platform.stack.airflow.kill("scheduler")
     platform.stack.airflow.start_again("scheduler", **_by_open_telemetry(otel))
-    runs["again"] = ended(platform, lineage, CARS, {"mode": "full"})
-    # A process tells when it ends, which is after its task has.
+    runs["again"] = finish_run(platform, lineage, CARS, {"mode": "full"})
+    # A process sends its metrics when it ends, after its task has ended.
     until(
-        lambda: {"run_lag_seconds", "send_duration"} <= {each.name.removeprefix(OWN) for each in otel.told} or None,
+        lambda: {"run_lag_seconds", "send_duration"} <= {each.name.removeprefix(OWN) for each in otel.values} or None,
         "metrics",
-        PATIENCE_SECONDS,
+        WAIT_SECONDS,
     )
-    until(lambda: sum_of(otel.told, "records_sent") >= sent.records or None, "metrics of all shards", PATIENCE_SECONDS)
-    return Story(
+    until(lambda: sum_of(otel.values, "records_sent") >= sent.records or None, "metrics of all shards", WAIT_SECONDS)
+    return ObservedRuns(
         broker=platform.stack.broker.url,
         kafka=servers,
         runs=runs,
         sent=sent,
         size=sum(len(record.key or b"") + len(record.value or b"") for record in values),
         lineage=list(lineage.events),
-        statsd=told,
-        open_telemetry=_own(otel.told),
+        statsd=metrics,
+        open_telemetry=_own(otel.values),
         are_deltas=set(otel.are_deltas),
     )
 
 
 def add_connections(platform: Installation) -> str:
-    """Puts connections into Airflow's database; gives Kafka's address."""
+    """Puts connections into Airflow's database; returns Kafka's address."""
     address = httpx.URL(platform.stack.broker.url)
     extra = platform.stack.kafka.client_settings()
     headers = json.dumps({"headers": {"X-Auth-Token": SECRET}})
@@ -170,31 +170,31 @@ def add_connections(platform: Installation) -> str:
     return str(extra["bootstrap.servers"])
 
 
-def ended(platform: Installation, lineage: LineageCollector, dag: str, conf: dict[str, object]) -> DagRun:
-    """A run by hand, when all that it began to tell of has come to its end."""
+def finish_run(platform: Installation, lineage: LineageCollector, dag: str, conf: dict[str, object]) -> DagRun:
+    """Makes a run by hand; returns it when the lineage has the end of all that it began."""
     client = platform.stack.client
     started = client.trigger(dag, conf)
-    run = client.await_run(dag, started.run_id, seconds=PATIENCE_SECONDS)
+    run = client.await_run(dag, started.run_id, seconds=WAIT_SECONDS)
     assert run.state == "success"
-    # A task is over before its end is told, and the scheduler tells of the run whenever it comes to it.
-    until(lambda: _is_all_told(of_run(lineage.events, run)) or None, f"end of {dag} in the lineage", PATIENCE_SECONDS)
+    # A task ends before the event of its end is sent, and the scheduler sends that of the run at any later time.
+    until(lambda: _is_complete(of_run(lineage.events, run)) or None, f"end of {dag} in the lineage", WAIT_SECONDS)
     return run
 
 
-def _is_all_told(events: Iterable[dict[str, Any]]) -> bool:
-    told: dict[str, set[str]] = defaultdict(set)
+def _is_complete(events: Iterable[dict[str, Any]]) -> bool:
+    kinds_by_run: dict[str, set[str]] = defaultdict(set)
     for event in list(events):
-        told[event["run"]["runId"]].add(event["eventType"])
+        kinds_by_run[event["run"]["runId"]].add(event["eventType"])
     of_tasks = {event["job"]["name"] for event in events if "." in event["job"]["name"]}
-    ends = [kinds == {"START", "COMPLETE"} for kinds in told.values()]
+    ends = [kinds == {"START", "COMPLETE"} for kinds in kinds_by_run.values()]
     return bool(of_tasks) and len({event["job"]["name"] for event in events}) > len(of_tasks) and all(ends)
 
 
-def _own(told: Iterable[Told]) -> list[Told]:
-    return [each for each in told if each.name.startswith(OWN)]
+def _own(values: Iterable[MetricValue]) -> list[MetricValue]:
+    return [each for each in values if each.name.startswith(OWN)]
 
 
-def sum_of(told: Iterable[Told], name: str, publication: str = "cars") -> float:
-    """What the values of a metric of a publication come to."""
-    own = [each for each in told if each.name == OWN + name and dict(each.tags)["publication"] == publication]
+def sum_of(values: Iterable[MetricValue], name: str, publication: str = "cars") -> float:
+    """Returns the sum of the values of a metric of a publication."""
+    own = [each for each in values if each.name == OWN + name and dict(each.tags)["publication"] == publication]
     return sum(each.value for each in own)
