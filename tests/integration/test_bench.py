@@ -1,4 +1,4 @@
-"""The bench as a person calls it; its figures are nobody's business here."""
+"""The bench as a person calls it; its figures are not checked here."""
 
 from __future__ import annotations
 

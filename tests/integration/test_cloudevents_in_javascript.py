@@ -22,7 +22,7 @@ from contexture.records.cloudevents.change_events import RunReference, structure
 pytestmark = pytest.mark.integration
 
 NOON = "2026-03-01T12:00:00.000Z"
-TOLD: dict[str, object] = {
+EVENT: dict[str, object] = {
     "specversion": "1.0",
     "id": "17",
     "source": "/cars",
@@ -56,20 +56,20 @@ def read(sdk, kafka):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_sdk_reads_attributes_and_json(read, mode):
-    [found] = read(encode({**TOLD, "data": {"speed": [1.5, None, True]}}, mode=mode))
-    assert {name: found["event"][name] for name in TOLD} == TOLD
+    [found] = read(encode({**EVENT, "data": {"speed": [1.5, None, True]}}, mode=mode))
+    assert {name: found["event"][name] for name in EVENT} == EVENT
     assert found["data"] == {"speed": [1.5, None, True]}
 
 
 def test_the_sdk_reads_bytes(read):
-    told = {**TOLD, "datacontenttype": "application/octet-stream", "data": bytes(range(256))}
-    [binary, structured] = read(encode(told, mode="binary"), encode(told, mode="structured"))
+    sent = {**EVENT, "datacontenttype": "application/octet-stream", "data": bytes(range(256))}
+    [binary, structured] = read(encode(sent, mode="binary"), encode(sent, mode="structured"))
     assert b64decode(binary["data"]["base64"]) == bytes(range(256))
     assert b64decode(structured["event"]["data_base64"]) == bytes(range(256))
 
 
 def test_the_sdk_reads_the_change_of_a_structure(read):
-    told = structure_attributes(
+    attributes = structure_attributes(
         "upsert",
         StructureIdentity(URN),
         connection="registry",
@@ -77,28 +77,28 @@ def test_the_sdk_reads_the_change_of_a_structure(read):
         occasion=RunReference(registry_transaction=41),
         media_type="application/vnd.sdmx.structure+json;version=2.0.0",
     )
-    event = {**told, "time": NOON, "data": {"data": {}}}
+    event = {**attributes, "time": NOON, "data": {"data": {}}}
     [binary, structured] = read(encode(event, mode="binary", key=URN), encode(event, mode="structured", key=URN))
     assert [each["event"]["subject"] for each in (binary, structured)] == [URN, URN]
-    assert [each["event"]["id"] for each in (binary, structured)] == [told["id"], told["id"]]
+    assert [each["event"]["id"] for each in (binary, structured)] == [attributes["id"], attributes["id"]]
     assert structured["data"] == {"data": {}}
     # A fault: this media type is JSON too.
     assert orjson.loads(b64decode(binary["data"]["base64"])) == {"data": {}}
 
 
 def test_the_sdk_refuses_a_tombstone(read):
-    [found] = read(encode(TOLD, mode="binary"))
+    [found] = read(encode(EVENT, mode="binary"))
     assert found == {"error": "TypeError: Value is null or undefined"}
 
 
 def test_the_sdk_refuses_a_structured_event_without_a_time(read):
-    timeless = {name: value for name, value in TOLD.items() if name != "time"}
+    timeless = {name: value for name, value in EVENT.items() if name != "time"}
     [binary, structured] = read(*(encode({**timeless, "data": 1}, mode=mode) for mode in MODES))
     assert binary["event"]["id"] == "17"
     assert structured == {"error": "RangeError: Invalid time value"}
 
 
 def test_the_sdk_takes_the_key_for_the_partitionkey_and_writes_times_anew(read):
-    event = {**TOLD, "time": "2026-03-01T14:00:00+02:00", "partitionkey": "blue", "data": 1}
+    event = {**EVENT, "time": "2026-03-01T14:00:00+02:00", "partitionkey": "blue", "data": 1}
     for found in read(*(encode(event, mode=mode, key="car1") for mode in MODES)):
         assert (found["event"]["partitionkey"], found["event"]["time"]) == ("car1", NOON)

@@ -53,9 +53,9 @@ def awaited(condition: Callable[[], bool], *, seconds: float = 180) -> None:
 
 def test_a_binary_event_arrives_with_exactly_its_bytes(kafka: EmbeddedKafka) -> None:
     topic = made_topic(kafka)
-    told = {**EVENT, "subject": "Euro € 😀 50%", "datacontenttype": 'a/b; x="y z"', "flag": False, "data": EVERY_BYTE}
+    sent = {**EVENT, "subject": "Euro € 😀 50%", "datacontenttype": 'a/b; x="y z"', "flag": False, "data": EVERY_BYTE}
 
-    produce(kafka, topic, encode(told, mode="binary", key="Zürich"), encode(EVENT, mode="binary"))
+    produce(kafka, topic, encode(sent, mode="binary", key="Zürich"), encode(EVENT, mode="binary"))
 
     first, second = consumed(kafka, topic)
     assert first.headers() == [
@@ -73,15 +73,15 @@ def test_a_binary_event_arrives_with_exactly_its_bytes(kafka: EmbeddedKafka) -> 
 
 def test_a_structured_event_arrives_as_json_with_its_media_type(kafka: EmbeddedKafka) -> None:
     topic = made_topic(kafka)
-    told = {**EVENT, "datacontenttype": "application/json", "flag": False, "data": {"speed": [1.5, None]}}
+    sent = {**EVENT, "datacontenttype": "application/json", "flag": False, "data": {"speed": [1.5, None]}}
 
-    produce(kafka, topic, encode(told, mode="structured", key=b"\xff"), encode(EVENT, mode="structured"))
+    produce(kafka, topic, encode(sent, mode="structured", key=b"\xff"), encode(EVENT, mode="structured"))
 
     first, second = consumed(kafka, topic)
     assert first.headers() == [("content-type", b"application/cloudevents+json")]
-    assert (first.key(), orjson.loads(first.value() or b"")) == (b"\xff", told)
+    assert (first.key(), orjson.loads(first.value() or b"")) == (b"\xff", sent)
     assert orjson.loads(second.value() or b"") == EVENT
-    assert decode(cast(Any, first.headers()), first.key(), first.value()) == told
+    assert decode(cast(Any, first.headers()), first.key(), first.value()) == sent
 
 
 def test_compaction_deletes_a_key_by_a_binary_event_without_data_and_by_no_other(eager: EmbeddedKafka) -> None:

@@ -21,7 +21,7 @@ from contexture_sandbox.ports import free_port
 pytestmark = pytest.mark.integration
 
 ADD, CYGNUS, STUCK = "how-to/add-a-publication.md", "how-to/move-from-cygnus.md", "how-to/stuck-outbox.md"
-ASIDE, RECOVER = "how-to/use-a-dead-letter-topic.md", "how-to/recover.md"
+DEAD_LETTERS, RECOVER = "how-to/use-a-dead-letter-topic.md", "how-to/recover.md"
 FILE = """
 name: {name}
 source: {{kind: ngsi, connection: context_broker, service: vehicles, service_path: /4wheels}}
@@ -89,9 +89,9 @@ def test_dead_letters_are_read_with_their_reasons(kafka, terminal, name):
     producer = Producer(kafka.client_settings())
     producer.produce(topic, None, b"car1", headers=HEADERS)
     assert producer.flush(60) == 0
-    told = terminal.run(block(ASIDE, "contexture dead-letters").replace("vehicles", name)).stdout.splitlines()
-    assert "MSG_SIZE_TOO_LARGE by broker, meant for cars, no value, key car1" in told[0]
-    assert told[1:] == ["  too large", "  outbox abcd1234, shard 0, position 17"]
+    printed = terminal.run(block(DEAD_LETTERS, "contexture dead-letters").replace("vehicles", name)).stdout.splitlines()
+    assert "MSG_SIZE_TOO_LARGE by broker, meant for cars, no value, key car1" in printed[0]
+    assert printed[1:] == ["  too large", "  outbox abcd1234, shard 0, position 17"]
 
 
 @pytest.mark.usefixtures("sent")

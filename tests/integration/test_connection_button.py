@@ -27,7 +27,7 @@ def answers(kafka, tmp_path_factory) -> list[dict[str, Any]]:
     home = tmp_path_factory.mktemp("airflow")
     host, port = kafka.bootstrap_servers.split(":")
     ours = {"host": host, "port": int(port), "login": "me", "password": "hunter2"}
-    # As the list of connections sends what it knows: secrets masked, and fields nobody filled in empty.
+    # As the list of connections sends what it knows: secrets masked, and empty fields as empty texts.
     listed = {"password": "***", "schema": "", "description": "", "extra": "{}"}
     requests = [
         {"role": "admin", "body": body("good", host=host, port=int(port))},
@@ -61,7 +61,7 @@ def answers(kafka, tmp_path_factory) -> list[dict[str, Any]]:
     return found
 
 
-def test_what_works_is_told_step_by_step(answers, kafka):
+def test_what_works_is_reported_step_by_step(answers, kafka):
     assert (answers[0]["status"], answers[0]["answer"]["status"]) == (200, True)
     whole, *steps = answers[0]["answer"]["message"].splitlines()
     assert whole.startswith(f"PLAINTEXT://{kafka.bootstrap_servers}, cluster ")
@@ -78,7 +78,7 @@ def test_what_works_is_told_step_by_step(answers, kafka):
     assert {step.partition(": ")[2].partition(" (")[0] for step in steps} == {"works"}
 
 
-def test_a_wrong_port_is_told_with_what_to_do(answers):
+def test_a_wrong_port_is_reported_with_what_to_do(answers):
     assert (answers[1]["status"], answers[1]["answer"]["status"]) == (200, False)
     whole, server, *others = answers[1]["answer"]["message"].splitlines()
     assert whole.endswith(": it can't be reached.")

@@ -27,13 +27,13 @@ def test_a_slice_of_the_fault_matrix_loses_doubles_and_reorders_nothing(tmp_path
     answer = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
 
     assert answer.returncode == 0, f"{answer.stdout}\n{answer.stderr}"
-    told = json.loads(figures.read_text())
-    assert {each["scenario"] for each in told["outcomes"]} == set(scenarios)
+    written = json.loads(figures.read_text())
+    assert {each["scenario"] for each in written["outcomes"]} == set(scenarios)
     faults = ("lost", "doubled", "reordered", "strange", "torn", "scattered", "vanished")
-    assert {fault: sum(each[fault] for each in told["outcomes"]) for fault in faults} == dict.fromkeys(faults, 0)
-    assert all(each["cuts"] >= 3 for each in told["outcomes"])
-    assert told["kills_inside"] >= 6
-    assert told["kills_inside"] <= sum(told["kills"].values())
+    assert {fault: sum(each[fault] for each in written["outcomes"]) for fault in faults} == dict.fromkeys(faults, 0)
+    assert all(each["cuts"] >= 3 for each in written["outcomes"])
+    assert written["kills_inside"] >= 6
+    assert written["kills_inside"] <= sum(written["kills"].values())
 
 
 def test_a_scenario_that_is_not_there_is_refused_with_those_that_are() -> None:

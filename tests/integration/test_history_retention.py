@@ -83,9 +83,9 @@ def test_an_existing_topic_that_would_lose_records_is_refused_before_anything_is
     city = City(tmp_path, eager, topics={"keep": keep})
     ensure_topics(city.settings, [TopicSpec(city.topic, config={"cleanup.policy": policy})])
     manifest = city.prepared(1, "car1")
-    with pytest.raises(ConfigurationError, match=f"cleanup.policy is {policy}") as told:
+    with pytest.raises(ConfigurationError, match=f"cleanup.policy is {policy}") as raised:
         city.judged(manifest)
-    assert f"--entity-name {city.topic} --add-config cleanup.policy={other}" in (told.value.next_step or "")
+    assert f"--entity-name {city.topic} --add-config cleanup.policy={other}" in (raised.value.next_step or "")
     assert (Outboxes(city.storage, city.publication.name).status("outbox1").status, city.keys()) == ("prepared", [])
     # What the remedy does, and then the same task again.
     TopicAdmin(city.settings, BrokerWait(60)).configure({city.topic: {"cleanup.policy": other}})

@@ -116,8 +116,8 @@ def test_one_structure_of_190_megabytes_goes_from_a_registry_to_kafka(
         seconds = time.monotonic() - began
     result = StageResult.model_validate_json(runs.storage.read(runs.folder.result(manifest.run)))
     with capsys.disabled():
-        told = f"{manifest.shards[0].bytes / MEGABYTE:.0f} MB in {seconds:.0f} s: {dict(result.seconds)}"
-        print(f"\n{told}; megabytes of memory: {peaks.megabytes}")
+        timing = f"{manifest.shards[0].bytes / MEGABYTE:.0f} MB in {seconds:.0f} s: {dict(result.seconds)}"
+        print(f"\n{timing}; megabytes of memory: {peaks.megabytes}")
 
     [record] = read_committed(runs.settings, [runs.topic])
     assert record.key == URN.encode()

@@ -72,7 +72,7 @@ def test_what_is_read_back_from_kafka_is_the_sources_own_entity(city: City) -> N
     city.face.load([stays], tenant="City", at="2026-01-01T00:00:00Z")
 
     first = city.ran(city.publication("ngsi-ld"))
-    # The driver is nobody that was read.
+    # The driver is no entity that was read.
     assert (first.read, first.records, first.warnings) == (2, 2, {"relationship-target": 1})
     assert city.bodies() == [linked(CAR), linked(stays)]
 
@@ -90,7 +90,7 @@ def linked(entity: dict[str, object]) -> dict[str, object]:
     return {**entity, "@context": [CONTEXT, CORE]}
 
 
-def test_the_other_forms_tell_it_in_the_words_of_ngsiv2(city: City) -> None:
+def test_the_other_forms_are_those_of_ngsiv2(city: City) -> None:
     speed = {
         "type": "Number",
         "value": 55.5,
@@ -101,11 +101,11 @@ def test_the_other_forms_tell_it_in_the_words_of_ngsiv2(city: City) -> None:
     }
 
     city.ran(city.publication("ngsiv2"))
-    (told,) = city.bodies()
-    assert (told["id"], told["type"], told["speed"]) == ("urn:ngsi-ld:Car:1", "Asset,Car", speed)
-    assert told["speed:urn:ngsi-ld:gps"]["value"] == 54
-    assert told["driver"] == {"type": "Relationship", "value": "urn:ngsi-ld:Person:7", "metadata": {}}
-    assert told["location"]["type"] == "geo:json"
+    (sent,) = city.bodies()
+    assert (sent["id"], sent["type"], sent["speed"]) == ("urn:ngsi-ld:Car:1", "Asset,Car", speed)
+    assert sent["speed:urn:ngsi-ld:gps"]["value"] == 54
+    assert sent["driver"] == {"type": "Relationship", "value": "urn:ngsi-ld:Person:7", "metadata": {}}
+    assert sent["location"]["type"] == "geo:json"
     city.forget_outboxes()
     assert city.verified(city.publication("ngsiv2")) == (True, {"content": 1})
 

@@ -83,8 +83,8 @@ class Cars:
         attempts = attempts_of(self.outboxes, staged.outbox, shard, self.publication, report=self.log.append)
         send_shard(self.storage, self.outboxes.manifest(staged.outbox), shard, target, attempts)
 
-    def told(self) -> list[tuple[str, Any]]:
-        """Id and speed of each record in the topic, in order; None for a tombstone."""
+    def speeds(self) -> list[tuple[str, Any]]:
+        """Returns id and speed of each record in the topic, in order; None for a tombstone."""
         return [(orjson.loads(each.key or b"")[2], speed(each.value)) for each in self.records()]
 
     def records(self) -> list[Any]:
@@ -137,25 +137,25 @@ def notified(tmp_path: Path, kafka: EmbeddedKafka, broker: TestBroker) -> Iterat
 def test_what_a_broker_notifies_is_in_kafka_once_and_in_order(notified: Cars, broker: TestBroker) -> None:
     broker.load(SeedEntity("vehicles", "/4wheels", entity(number, speed=number)) for number in (1, 2))
     first = notified.run()
-    assert (first.mode, sorted(notified.told())) == ("full", [("car1", 1), ("car2", 2)])
+    assert (first.mode, sorted(notified.speeds())) == ("full", [("car1", 1), ("car2", 2)])
 
-    told = [body(entity(1, speed=10)), body(entity(2, speed=2)), body(entity(1, speed=1)), body(gone(2))]
-    assert notified.post(*told) == [200, 200, 200, 200]
+    bodies = [body(entity(1, speed=10)), body(entity(2, speed=2)), body(entity(1, speed=1)), body(gone(2))]
+    assert notified.post(*bodies) == [200, 200, 200, 200]
     second = notified.run()
     assert (second.mode, second.read, second.unchanged, second.upserts, second.deletes) == ("notifications", 4, 1, 2, 1)
-    assert notified.told()[2:] == [("car1", 10), ("car1", 1), ("car2", None)]
+    assert notified.speeds()[2:] == [("car1", 10), ("car1", 1), ("car2", None)]
 
     assert notified.run().records == 0
     assert len(notified.records()) == 5
 
     repaired = notified.run("full")
-    assert (repaired.mode, sorted(notified.told()[5:])) == ("full", [("car1", 1), ("car2", 2)])
+    assert (repaired.mode, sorted(notified.speeds()[5:])) == ("full", [("car1", 1), ("car2", 2)])
 
 
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
-def test_the_recorded_notifications_of_an_orion_are_told(notified: Cars, broker: TestBroker) -> None:
+def test_the_recorded_notifications_of_an_orion_are_sent(notified: Cars, broker: TestBroker) -> None:
     broker.load([SeedEntity("vehicles", "/4wheels", entity(9, speed=9))])
     notified.run()
     recorded = orjson.loads(RECORDED.read_bytes())
@@ -166,6 +166,10 @@ def test_the_recorded_notifications_of_an_orion_are_told(notified: Cars, broker:
 
     manifest = notified.run()
 
-    # The last two repeat what was told before: without alterationType a deletion looks like an update.
+    # The last two repeat earlier ones: without alterationType a deletion looks like an update.
     assert (manifest.read, manifest.unchanged, manifest.upserts) == (9, 2, 7)
-    assert notified.told() == [("car9", 9), ("car1", 112.9), *((f"car{number}", 10 * number) for number in range(2, 8))]
+    assert notified.speeds() == [
+        ("car9", 9),
+        ("car1", 112.9),
+        *((f"car{number}", 10 * number) for number in range(2, 8)),
+    ]

@@ -114,8 +114,8 @@ def test_the_first_run_sends_nothing_and_the_next_one_what_changed_since(office:
 
     office.registry.submit(seed_codelist(7, codes=2))
     office.registry.delete([DATAFLOW])
-    told = office.run()
-    assert (told.upserts, told.deletes, told.transactions) == (1, 1, 2)
+    sent = office.run()
+    assert (sent.upserts, sent.deletes, sent.transactions) == (1, 1, 2)
     assert [((record.key or b"").decode(), record.value is None) for record in office.records()] == [
         (CODELIST, False),
         (DATAFLOW, True),
@@ -132,8 +132,8 @@ def test_each_transaction_of_a_log_has_its_number_in_kafka(office: Office) -> No
     second = office.registry.submit(seed_codelist(7, codes=3))
     office.registry.store.clock.advance(5)
     third = office.registry.delete([CODELIST])
-    told = office.run()
-    assert told.transactions == 3
+    sent = office.run()
+    assert sent.transactions == 3
     assert [dict(record.headers)[HEADER] for record in office.records()] == [
         str(transaction.id).encode() for transaction in (first, second, third)
     ]
@@ -167,12 +167,12 @@ def test_a_refused_structure_is_tried_again_and_arrives_as_an_event(office: Offi
 
     again = office.ran(owner("warning"), retry_quarantine=refused.outbox)
     event = decode(list(office.records()[-1].headers), None, office.records()[-1].value)
-    told = office.ran(owner("warning"))
+    sent = office.ran(owner("warning"))
 
     assert (refused.records, refused.quarantined) == (0, {"duplicate-item": 1})
     assert (again.records, again.retried, again.quarantined) == (1, refused.outbox, {})
     assert (event["subject"], event["type"]) == (CODELIST, "contexture.sdmx.structure.upsert")
     assert contents(str(event["data"]).encode()).keys() == {CODELIST}
-    assert told.records == 1
+    assert sent.records == 1
     [retried, last] = (dict(record.headers)[HEADER] for record in office.records()[-2:])
     assert int(last) == int(retried) + 1

@@ -84,11 +84,11 @@ class City:
             target = self.target(self.publication, None)
             return send_shard(self.storage, manifest, 0, target, attempts, notes).records_sent
 
-    def standing(self) -> SendAttempts | None:
+    def attempts(self) -> SendAttempts | None:
         return AttemptLog(self.storage, self.publication.name).of_shard("outbox1", 0)
 
     def attempt(self) -> int:
-        found = self.standing()
+        found = self.attempts()
         return found.attempt if found else 0
 
     def keys(self) -> list[bytes]:
@@ -132,7 +132,7 @@ def test_attempts_are_counted_and_seen_while_the_broker_is_away_and_records_come
     sender = threading.Thread(target=lambda: sent.append(cars.send()), daemon=True)
     sender.start()
     until(lambda: cars.attempt() >= 2)
-    seen = cars.standing()
+    seen = cars.attempts()
     assert seen is not None
     assert (seen.allowed, seen.state, seen.intent) == (51, "waiting", "retry")
     assert any("shard 0: attempt 1 of 51, next at " in line for line in cars.log)
@@ -141,7 +141,7 @@ def test_attempts_are_counted_and_seen_while_the_broker_is_away_and_records_come
     sender.join(240)
     assert sent == [40]
     assert cars.keys() == KEYS
-    ended = cars.standing()
+    ended = cars.attempts()
     assert ended is not None
     assert ended.state == "sent"
     assert cars.store().sums(cars.publication.name).by_status == {TransactionStatus.SENT: 1}
@@ -158,7 +158,7 @@ def test_used_up_leaves_the_outbox_approved_and_the_next_settle_sends_it(
         cars.send()
     assert cars.outboxes.status("outbox1").status == "approved"
     assert [each.outbox for each in cars.outboxes.pending()] == ["outbox1"]
-    noted = cars.standing()
+    noted = cars.attempts()
     assert noted is not None
     assert noted.told() == "attempt 2 of 2, exhausted"
     with pytest.raises(AttemptsUsedUpError, match="used up after 2 attempts"):

@@ -98,7 +98,7 @@ def test_what_is_removed_is_gone_with_all_below_it(storage: Storage):
     assert not storage.exists("f/g/b")
 
 
-def test_a_bucket_that_is_not_there_is_told_by_the_write(store: CountedStore):
+def test_a_missing_bucket_is_reported_by_the_write(store: CountedStore):
     storage = Storage("s3://nowhere/home")
 
     with pytest.raises(RetriableError, match=r"could not read or write 'p/a'"):

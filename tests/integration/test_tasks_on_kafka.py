@@ -92,9 +92,7 @@ def test_a_backfill_has_a_ledger_of_its_own_and_supersedes_nothing(city: City) -
     assert State(city.storage, city.publication.name).pointer().outbox == "outbox1"
 
 
-def test_what_no_topic_takes_is_put_aside_and_the_run_is_concluded_by_whoever_comes_next(
-    tmp_path: Path, kafka: EmbeddedKafka
-) -> None:
+def test_what_no_topic_takes_is_dead_lettered_and_the_next_run_concludes(tmp_path: Path, kafka: EmbeddedKafka) -> None:
     city = City(tmp_path, kafka, publish={"on_failure": "dead-letter"})
     ensure_topics(city.settings, [TopicSpec(city.topic, config={"max.message.bytes": "20000"}, keep="latest")])
     rows = [*records("car1", topic=city.topic), (city.topic, b"car2", randbytes(30_000))]
@@ -103,7 +101,7 @@ def test_what_no_topic_takes_is_put_aside_and_the_run_is_concluded_by_whoever_co
     say_whom(city.storage, manifest)
     city.judged(manifest)
     city.sent(manifest, 0)
-    # The task that would conclude it is killed: the next run reads in the ledger what was put aside.
+    # The task that would conclude it is killed: the next run reads in the ledger what was dead-lettered.
     plan = finish_open_transaction(
         city.storage, city.publication, RunRequest(run_id="next"), city.target, city.log.append
     )

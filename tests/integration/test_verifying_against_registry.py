@@ -126,7 +126,7 @@ def test_what_runs_publish_is_what_the_registry_holds_and_damage_is_found(city: 
 
 
 @pytest.mark.parametrize("flavour", ["fmr"], indirect=True)
-def test_what_the_log_says_changed_meanwhile_is_told_apart(city: Structures) -> None:
+def test_what_the_log_shows_as_changed_meanwhile_is_distinguished(city: Structures) -> None:
     owner = city.owner()
     city.ran(owner, mode="full")
 

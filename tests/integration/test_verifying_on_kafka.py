@@ -84,7 +84,7 @@ class City:
         conclude(self.storage, manifest, cluster=None, target=None)
 
     def slipped_in(self, *records: tuple[bytes, bytes | None, int]) -> None:
-        """Somebody else writes: keys, values and partitions."""
+        """Another producer writes: keys, values and partitions."""
         from confluent_kafka import Producer
 
         producer = Producer(self.brokers)
