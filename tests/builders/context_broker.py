@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from contexture_sandbox.context_broker import api
-from contexture_sandbox.context_broker.answers import Answer
 from contexture_sandbox.context_broker.broker import Broker, Call
+from contexture_sandbox.http_server import Answer
 
 
 class Client:

@@ -13,7 +13,7 @@ import orjson
 
 from builders import structures
 from contexture.sources.sdmx import Artefact, split
-from contexture_sandbox.context_broker.answers import Answer
+from contexture_sandbox.http_server import Answer
 from contexture_sandbox.registry import api
 from contexture_sandbox.registry.model import Action, Face, Transaction
 from contexture_sandbox.registry.registry import Call, Registry

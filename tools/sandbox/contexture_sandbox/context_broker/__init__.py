@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from contexture_sandbox.context_broker.concurrent_writer import ConcurrentWriter
     from contexture_sandbox.context_broker.entities import BadEntity, bad_entities, changes, seed_entities
-    from contexture_sandbox.context_broker.faults import Fault, Faults
     from contexture_sandbox.context_broker.loading import Loaded, SeedEntity
     from contexture_sandbox.context_broker.remote import RemoteBroker
     from contexture_sandbox.context_broker.server import TestBroker
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 _MODULES = {
     "BadEntity": "entities",
     "ConcurrentWriter": "concurrent_writer",
-    "Fault": "faults",
-    "Faults": "faults",
     "Loaded": "loading",
     "RemoteBroker": "remote",
     "SeedEntity": "loading",
@@ -33,8 +30,6 @@ _MODULES = {
 __all__ = [
     "BadEntity",
     "ConcurrentWriter",
-    "Fault",
-    "Faults",
     "Loaded",
     "RemoteBroker",
     "SeedEntity",

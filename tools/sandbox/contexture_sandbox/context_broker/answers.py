@@ -1,21 +1,8 @@
-"""What the broker answers, and the refusals it words as Orion does."""
+"""The refusals of the broker, with the words of Orion."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-import orjson
-
-JSON_TYPE = "application/json"
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One HTTP answer: status, body and the headers beyond those every answer carries."""
-
-    status: int = 200
-    body: bytes = b""
-    headers: dict[str, str] = field(default_factory=dict)
+from contexture_sandbox.http_server import Answer, json_answer
 
 
 class Refusal(Exception):  # noqa: N818 - the broker's own word; it never leaves the HTTP application
@@ -52,8 +39,3 @@ def not_found(what: str = "entity") -> Refusal:
     if what == "attribute":
         return Refusal(404, "NotFound", "The entity does not have such an attribute")
     return Refusal(404, "NotFound", f"The requested {what} has not been found. Check id")
-
-
-def json_answer(value: object, *, status: int = 200, headers: dict[str, str] | None = None) -> Answer:
-    """A JSON answer."""
-    return Answer(status, orjson.dumps(value), {"content-type": JSON_TYPE, **(headers or {})})

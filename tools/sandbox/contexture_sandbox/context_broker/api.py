@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from contexture_sandbox.context_broker import commands, queries, subscribing
-from contexture_sandbox.context_broker.answers import Answer, Refusal, bad_request, json_answer
+from contexture_sandbox.context_broker.answers import Refusal, bad_request
 from contexture_sandbox.context_broker.broker import Broker, Call
+from contexture_sandbox.http_server import Answer, json_answer
 
 MAX_BODY_BYTES = 1_048_576
 Handler = Callable[[Broker, Call], Answer]

@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import uuid
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from contexture_sandbox.context_broker.answers import Answer, Refusal
-from contexture_sandbox.context_broker.faults import Faults
+from contexture_sandbox.context_broker.answers import Refusal
+from contexture_sandbox.context_broker.faults import BrokerFaults
 from contexture_sandbox.context_broker.notifier import Notifier, notification
 from contexture_sandbox.context_broker.scope import Scope, scope_of
 from contexture_sandbox.context_broker.store import Store
 from contexture_sandbox.context_broker.subscriptions import Subscriptions
 from contexture_sandbox.context_broker.writes import Change
-
-REMEMBERED_REQUESTS = 10_000
-
-
-class ConnectionDropped(Exception):  # noqa: N818 - an instruction to the server, never seen by a caller
-    """The client is to get no answer at all."""
+from contexture_sandbox.http_server import Answer, HttpCall, ServerState
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """One request, decoded. Header names are lower case."""
+class Call(HttpCall):
+    """One request to the broker, with its correlator."""
 
-    method: str
-    segments: tuple[str, ...]
-    parameters: Mapping[str, str]
-    headers: Mapping[str, str]
-    body: bytes
-    correlator: str
+    correlator: str = ""
 
     @property
     def scope(self) -> Scope:
@@ -43,41 +33,31 @@ class Call:
         return scope_of(self.headers)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedRequest:
-    """What a client asked, without its headers (they may hold a secret)."""
-
-    method: str
-    path: str
-    parameters: Mapping[str, str]
-
-
-class Broker:
+class Broker(ServerState):
     """State of one test broker.
 
     Attributes:
         store: tenants and their entities, and the clock.
-        faults: what is to go wrong.
-        requests: the last requests to the NGSI API.
         counts: number of requests by method and resource.
         pages: number of entity lists answered.
         face: another API that is asked before NGSIv2, see `linked_data`; it answers None for what it leaves to NGSIv2.
     """
 
+    faults: BrokerFaults
+
     def __init__(self) -> None:
         self.store = Store()
-        self.faults = Faults()
+        super().__init__(self.store.clock, BrokerFaults())
         self.subscriptions = Subscriptions()
         self.notifier = Notifier(self.store.clock)
-        self.requests: deque[RecordedRequest] = deque(maxlen=REMEMBERED_REQUESTS)
         self.counts: Counter[str] = Counter()
         self.pages = 0
         self.face: Callable[[Call], Answer | None] | None = None
         self.started_us = self.store.clock.now()
 
     def record(self, method: str, path: str, parameters: Mapping[str, str]) -> None:
-        """Remember that a request arrived."""
-        self.requests.append(RecordedRequest(method, path, dict(parameters)))
+        """Stores that a request arrived, and counts it."""
+        super().record(method, path, parameters)
         self.counts[f"{method} /{'/'.join(path.strip('/').split('/')[: 3 if '/op/' in path else 2])}"] += 1
 
     def page_answered(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from contexture_sandbox.context_broker import batch, writes
-from contexture_sandbox.context_broker.answers import Answer
 from contexture_sandbox.context_broker.broker import Broker, Call
 from contexture_sandbox.context_broker.model import StoredEntity
 from contexture_sandbox.context_broker.parameters import Parameters, parse_parameters
@@ -13,6 +12,7 @@ from contexture_sandbox.context_broker.queries import matching
 from contexture_sandbox.context_broker.store import Tenant
 from contexture_sandbox.context_broker.syntax import members, parse_json_object
 from contexture_sandbox.context_broker.writes import Change
+from contexture_sandbox.http_server import Answer
 
 NO_CONTENT = Answer(204)
 Edit = Callable[[Tenant, StoredEntity, Parameters, int], Change]

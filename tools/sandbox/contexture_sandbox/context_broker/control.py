@@ -8,26 +8,18 @@ from typing import Any
 
 import orjson
 
-from contexture_sandbox.context_broker.answers import Answer, json_answer
 from contexture_sandbox.context_broker.broker import Broker, Call
 from contexture_sandbox.context_broker.concurrent_writer import ConcurrentWriter
-from contexture_sandbox.context_broker.faults import Fault
 from contexture_sandbox.context_broker.loading import load, read_lines
+from contexture_sandbox.http_server import Answer, control
 
 
 def answer(broker: Broker, call: Call) -> Answer:
-    """The answer to a request below `/sandbox`."""
-    action = _ACTIONS.get((call.method, "/".join(call.segments[1:])))
-    if action is None:
-        known = sorted(f"{method} /sandbox/{path}" for method, path in _ACTIONS)
-        return json_answer({"error": "unknown", "known": known}, status=404)
-    try:
-        return json_answer(action(broker, call.body))
-    except (ValueError, TypeError, KeyError) as error:
-        return json_answer({"error": "not understood", "description": str(error)}, status=400)
+    """Returns the response to a request below `/sandbox`."""
+    return control(_ACTIONS, broker, call)
 
 
-def _stats(broker: Broker, _body: bytes) -> object:
+def _stats(broker: Broker, _: Call) -> object:
     with broker.store.lock:
         entities = {name: len(tenant.entities) for name, tenant in sorted(broker.store.tenants.items())}
     return {
@@ -39,19 +31,19 @@ def _stats(broker: Broker, _body: bytes) -> object:
     }
 
 
-def _load(broker: Broker, body: bytes) -> object:
-    return dataclasses.asdict(load(broker.store, read_lines(body)))
+def _load(broker: Broker, call: Call) -> object:
+    return dataclasses.asdict(load(broker.store, read_lines(call.body)))
 
 
-def _clear(broker: Broker, _body: bytes) -> object:
+def _clear(broker: Broker, _: Call) -> object:
     broker.store.clear()
     return {"cleared": True}
 
 
-def _set_faults(broker: Broker, body: bytes) -> object:
+def _set_faults(broker: Broker, call: Call) -> object:
     """`{database_gone, delay_seconds, faults: [{kind, nth, times, path, …}], churn: {service, …}}`; replaces all."""
-    given: dict[str, Any] = orjson.loads(body or b"{}")
-    faults = [Fault(**one) for one in given.pop("faults", [])]
+    given: dict[str, Any] = orjson.loads(call.body or b"{}")
+    faults = [broker.faults.new(**one) for one in given.pop("faults", [])]
     gone, delay = bool(given.pop("database_gone", False)), float(given.pop("delay_seconds", 0.0))
     churn = ConcurrentWriter(broker.store, **given.pop("churn")) if "churn" in given else None
     if given:
@@ -63,12 +55,12 @@ def _set_faults(broker: Broker, body: bytes) -> object:
     return {"faults": len(faults), "database_gone": gone, "delay_seconds": delay, "churn": churn is not None}
 
 
-def _no_faults(broker: Broker, _body: bytes) -> object:
+def _no_faults(broker: Broker, _: Call) -> object:
     broker.faults.clear()
     return {"faults": 0}
 
 
-_ACTIONS: dict[tuple[str, str], Callable[[Broker, bytes], object]] = {
+_ACTIONS: dict[tuple[str, str], Callable[[Broker, Call], object]] = {
     ("GET", "stats"): _stats,
     ("POST", "load"): _load,
     ("DELETE", "entities"): _clear,

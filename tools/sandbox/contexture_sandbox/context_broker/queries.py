@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from contexture_sandbox.context_broker.answers import JSON_TYPE, Answer, bad_request, json_answer, not_found
-from contexture_sandbox.context_broker.broker import Broker, Call, ConnectionDropped
+from contexture_sandbox.context_broker.answers import bad_request, not_found
+from contexture_sandbox.context_broker.broker import Broker, Call
 from contexture_sandbox.context_broker.expressions import Predicate
 from contexture_sandbox.context_broker.geometry import geo_predicate
 from contexture_sandbox.context_broker.model import StoredEntity
@@ -17,6 +17,7 @@ from contexture_sandbox.context_broker.store import Tenant
 from contexture_sandbox.context_broker.syntax import parse_json_object
 from contexture_sandbox.context_broker.types_view import describe_types
 from contexture_sandbox.context_broker.writes import find
+from contexture_sandbox.http_server import JSON_TYPE, Answer, ConnectionDropped, json_answer
 
 COUNT_HEADER = "fiware-total-count"
 

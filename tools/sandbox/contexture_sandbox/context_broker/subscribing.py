@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from contexture_sandbox.context_broker.answers import Answer, json_answer, not_found
+from contexture_sandbox.context_broker.answers import not_found
 from contexture_sandbox.context_broker.broker import Broker, Call
 from contexture_sandbox.context_broker.parameters import parse_parameters
 from contexture_sandbox.context_broker.queries import COUNT_HEADER
 from contexture_sandbox.context_broker.subscriptions import Subscription
 from contexture_sandbox.context_broker.syntax import parse_json_object
+from contexture_sandbox.http_server import Answer, json_answer
 
 
 def list_subscriptions(broker: Broker, call: Call) -> Answer:

@@ -9,15 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from contexture_sandbox.registry.faults import Fault, Faults
     from contexture_sandbox.registry.refusals import Refusal
     from contexture_sandbox.registry.remote import RemoteRegistry
     from contexture_sandbox.registry.seeding import seed_codelist, seed_message
     from contexture_sandbox.registry.server import TestRegistry
 
 _MODULES = {
-    "Fault": "faults",
-    "Faults": "faults",
     "Refusal": "refusals",
     "RemoteRegistry": "remote",
     "TestRegistry": "server",
@@ -25,7 +22,7 @@ _MODULES = {
     "seed_message": "seeding",
 }
 
-__all__ = ["Fault", "Faults", "Refusal", "RemoteRegistry", "TestRegistry", "seed_codelist", "seed_message"]
+__all__ = ["Refusal", "RemoteRegistry", "TestRegistry", "seed_codelist", "seed_message"]
 
 
 def __getattr__(name: str) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
-from contexture_sandbox.context_broker.answers import Answer, json_answer
+from contexture_sandbox.http_server import Answer, json_answer
 from contexture_sandbox.registry import log, structures
 from contexture_sandbox.registry.credentials import unauthorised, user_of
 from contexture_sandbox.registry.model import ACTIONS, Action, Transaction

@@ -7,8 +7,7 @@ from typing import Any
 
 import orjson
 
-from contexture_sandbox.context_broker.answers import Answer, json_answer
-from contexture_sandbox.registry.faults import Fault
+from contexture_sandbox.http_server import Answer, control, json_answer
 from contexture_sandbox.registry.model import ACTIONS
 from contexture_sandbox.registry.refusals import Refusal
 from contexture_sandbox.registry.registry import Call, Registry
@@ -16,17 +15,11 @@ from contexture_sandbox.registry.submissions import Submission, delete, submit
 
 
 def answer(registry: Registry, call: Call) -> Answer:
-    """The answer to a request below `/sandbox`."""
-    action = _ACTIONS.get((call.method, "/".join(call.segments[1:])))
-    if action is None:
-        known = sorted(f"{method} /sandbox/{path}" for method, path in _ACTIONS)
-        return json_answer({"error": "unknown", "known": known}, status=404)
+    """Returns the response to a request below `/sandbox`."""
     try:
-        return json_answer(action(registry, call))
+        return control(_ACTIONS, registry, call)
     except Refusal as refusal:
         return json_answer({"error": "refused", "description": refusal.text}, status=refusal.status)
-    except (ValueError, TypeError, KeyError) as error:
-        return json_answer({"error": "not understood", "description": str(error)}, status=400)
 
 
 def _stats(registry: Registry, _: Call) -> object:
@@ -75,7 +68,7 @@ def _advance(registry: Registry, call: Call) -> object:
 def _set_faults(registry: Registry, call: Call) -> object:
     """`[{kind, nth, times, path, …}, …]`; replaces all."""
     given: list[dict[str, Any]] = orjson.loads(call.body or b"[]")
-    faults = [Fault(**one) for one in given]
+    faults = [registry.faults.new(**one) for one in given]
     registry.faults.clear()
     for fault in faults:
         registry.faults.plan(fault)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from xml.sax.saxutils import escape
 
-from contexture_sandbox.context_broker.answers import Answer, json_answer
+from contexture_sandbox.http_server import Answer, json_answer
 from contexture_sandbox.registry.model import Transaction
 from contexture_sandbox.registry.refusals import bad_request, no_results
 from contexture_sandbox.registry.registry import Call

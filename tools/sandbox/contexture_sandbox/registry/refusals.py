@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.sax.saxutils import escape
 
-from contexture_sandbox.context_broker.answers import Answer
+from contexture_sandbox.http_server import Answer
 
 NO_RESULTS, UNAUTHORISED, SYNTAX, INTERNAL, NOT_IMPLEMENTED = 100, 110, 140, 500, 501
 """Error codes of SDMX-REST."""

@@ -2,58 +2,40 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
-from contexture_sandbox.registry.faults import Faults
+from contexture_sandbox.http_server import HttpCall, ServerState
+from contexture_sandbox.registry.faults import RegistryFaults
 from contexture_sandbox.registry.model import Face
 from contexture_sandbox.registry.store import Store
 
-REMEMBERED_REQUESTS = 10_000
 PRODUCT_VERSION = "12.4.2"
 Entry = TypeVar("Entry")
 
 
-class ConnectionDropped(Exception):  # noqa: N818 - an instruction to the server, never seen by a caller
-    """The client is to get no answer at all."""
-
-
 @dataclass(frozen=True, slots=True)
-class Call:
-    """One request, decoded. Header names are lower case.
+class Call(HttpCall):
+    """One request to the registry.
 
     Attributes:
-        empty, half: what a fault does to its answer.
+        base: the registry's address, as the client knows it.
+        empty, half: what a fault does to its response.
     """
 
-    method: str
-    segments: tuple[str, ...]
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes = b""
     base: str = ""
     empty: bool = False
     half: bool = False
 
     def share(self, whole: Sequence[Entry]) -> Sequence[Entry]:
-        """What a fault leaves of an answer."""
+        """Returns what a fault leaves of a response."""
         if self.empty:
             return ()
         return whole[: len(whole) // 2] if self.half else whole
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedRequest:
-    """What a client asked, without its headers (they may hold a secret)."""
-
-    method: str
-    path: str
-    parameters: Mapping[str, str]
-
-
-class Registry:
+class Registry(ServerState):
     """State of one test registry.
 
     Attributes:
@@ -64,10 +46,10 @@ class Registry:
         checks_references: whether it refuses what would leave a reference to nothing.
         restricted: URNs of structures that are not for the public.
         store: structures and the log.
-        faults: what is to go wrong.
-        requests: the last requests.
         answers: how many structure messages were put together.
     """
+
+    faults: RegistryFaults
 
     def __init__(
         self,
@@ -83,8 +65,7 @@ class Registry:
         self.checks_references = checks_references
         self.restricted: set[str] = set()
         self.store = Store()
-        self.faults = Faults()
-        self.requests: deque[RecordedRequest] = deque(maxlen=REMEMBERED_REQUESTS)
+        super().__init__(self.store.clock, RegistryFaults())
         self.answers = 0
 
     @property
@@ -100,7 +81,3 @@ class Registry:
     @property
     def _release(self) -> int:
         return int(self.version.partition(".")[0])
-
-    def record(self, method: str, path: str, parameters: Mapping[str, str]) -> None:
-        """Remember that a request arrived."""
-        self.requests.append(RecordedRequest(method, path, dict(parameters)))

@@ -7,8 +7,8 @@ from dataclasses import replace
 from email.utils import parsedate_to_datetime
 
 from contexture.sources.sdmx import Artefact, Format
-from contexture_sandbox.context_broker.answers import Answer
 from contexture_sandbox.context_broker.times import http_date
+from contexture_sandbox.http_server import Answer
 from contexture_sandbox.registry import messages
 from contexture_sandbox.registry.credentials import user_of
 from contexture_sandbox.registry.model import Structure

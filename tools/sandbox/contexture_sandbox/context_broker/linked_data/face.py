@@ -7,7 +7,6 @@ from uuid import uuid4
 
 import orjson
 
-from contexture_sandbox.context_broker.answers import Answer, json_answer
 from contexture_sandbox.context_broker.broker import Broker, Call
 from contexture_sandbox.context_broker.linked_data.documents import HEAD, Document, Documents, texts
 from contexture_sandbox.context_broker.linked_data.flavours import FLAVOURS, Flavour
@@ -16,6 +15,7 @@ from contexture_sandbox.context_broker.linked_data.pages import refuse_too_broad
 from contexture_sandbox.context_broker.linked_data.problems import Problem, bad_request, not_found
 from contexture_sandbox.context_broker.linked_data.selecting import asks_by_time, conditions
 from contexture_sandbox.context_broker.times import parse_time
+from contexture_sandbox.http_server import Answer, json_answer
 
 ENTITIES = "/ngsi-ld/v1/entities"
 VOCABULARY = "https://example.org/vocabulary/"

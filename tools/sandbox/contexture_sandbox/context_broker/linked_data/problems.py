@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contexture_sandbox.context_broker.answers import Answer, json_answer
+from contexture_sandbox.http_server import Answer, json_answer
 
 TYPES = "https://uri.etsi.org/ngsi-ld/errors/"
 
