@@ -6,77 +6,44 @@ is loaded from its module when it is first requested, and `confluent_kafka` only
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from contexture.lazy_names import load_on_request
+
 if TYPE_CHECKING:
-    from contexture.kafka.connection_check import ConnectionReport, test_connection
-    from contexture.kafka.consumer_group import CommittedReader, GroupMember, TopicFilter
-    from contexture.kafka.errors import (
-        BrokersAwayError,
-        DamagedRecordsError,
-        FencedError,
-        KafkaConfigurationError,
-        OffsetGoneError,
-        SequenceTakenError,
-    )
-    from contexture.kafka.interfaces import Delivered
-    from contexture.kafka.partitioner import partition_for, shards_for
-    from contexture.kafka.reader import GroupOffsets, TopicRecord, read_committed
-    from contexture.kafka.settings import ClientSettings
-    from contexture.kafka.topics import TopicSpec, TopicsReport, ensure_topics
+    from contexture.kafka.connection_check import ConnectionReport as ConnectionReport
+    from contexture.kafka.connection_check import test_connection as test_connection
+    from contexture.kafka.consumer_group import CommittedReader as CommittedReader
+    from contexture.kafka.consumer_group import GroupMember as GroupMember
+    from contexture.kafka.consumer_group import TopicFilter as TopicFilter
+    from contexture.kafka.errors import BrokersAwayError as BrokersAwayError
+    from contexture.kafka.errors import DamagedRecordsError as DamagedRecordsError
+    from contexture.kafka.errors import FencedError as FencedError
+    from contexture.kafka.errors import KafkaConfigurationError as KafkaConfigurationError
+    from contexture.kafka.errors import OffsetGoneError as OffsetGoneError
+    from contexture.kafka.errors import SequenceTakenError as SequenceTakenError
+    from contexture.kafka.interfaces import Delivered as Delivered
+    from contexture.kafka.partitioner import partition_for as partition_for
+    from contexture.kafka.partitioner import shards_for as shards_for
+    from contexture.kafka.reader import GroupOffsets as GroupOffsets
+    from contexture.kafka.reader import TopicRecord as TopicRecord
+    from contexture.kafka.reader import read_committed as read_committed
+    from contexture.kafka.settings import ClientSettings as ClientSettings
+    from contexture.kafka.topics import TopicSpec as TopicSpec
+    from contexture.kafka.topics import TopicsReport as TopicsReport
+    from contexture.kafka.topics import ensure_topics as ensure_topics
 
-_MODULES = {
-    "BrokersAwayError": "errors",
-    "ClientSettings": "settings",
-    "ConnectionReport": "connection_check",
-    "DamagedRecordsError": "errors",
-    "Delivered": "interfaces",
-    "FencedError": "errors",
-    "GroupMember": "consumer_group",
-    "GroupOffsets": "reader",
-    "KafkaConfigurationError": "errors",
-    "OffsetGoneError": "errors",
-    "CommittedReader": "consumer_group",
-    "TopicRecord": "reader",
-    "SequenceTakenError": "errors",
-    "TopicFilter": "consumer_group",
-    "TopicSpec": "topics",
-    "TopicsReport": "topics",
-    "ensure_topics": "topics",
-    "partition_for": "partitioner",
-    "read_committed": "reader",
-    "shards_for": "partitioner",
-    "test_connection": "connection_check",
-}
-
-__all__ = [
-    "BrokersAwayError",
-    "ClientSettings",
-    "CommittedReader",
-    "ConnectionReport",
-    "DamagedRecordsError",
-    "Delivered",
-    "FencedError",
-    "GroupMember",
-    "GroupOffsets",
-    "KafkaConfigurationError",
-    "OffsetGoneError",
-    "SequenceTakenError",
-    "TopicFilter",
-    "TopicRecord",
-    "TopicSpec",
-    "TopicsReport",
-    "ensure_topics",
-    "partition_for",
-    "read_committed",
-    "shards_for",
-    "test_connection",
-]
-
-
-def __getattr__(name: str) -> object:
-    module = _MODULES.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{module}"), name)
+__getattr__ = load_on_request(
+    __name__,
+    {
+        "connection_check": "ConnectionReport test_connection",
+        "consumer_group": "CommittedReader GroupMember TopicFilter",
+        "errors": "BrokersAwayError DamagedRecordsError FencedError KafkaConfigurationError OffsetGoneError "
+        "SequenceTakenError",
+        "interfaces": "Delivered",
+        "partitioner": "partition_for shards_for",
+        "reader": "GroupOffsets TopicRecord read_committed",
+        "settings": "ClientSettings",
+        "topics": "TopicSpec TopicsReport ensure_topics",
+    },
+)

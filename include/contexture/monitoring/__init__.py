@@ -5,39 +5,25 @@ Each name is loaded from its module when it is first requested: DAG files must n
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from contexture.lazy_names import load_on_request
+
 if TYPE_CHECKING:
-    from contexture.monitoring.journal import RunTableWriter
-    from contexture.monitoring.rows import AttemptRow, RunRow, Sums, TransactionRow, TransactionStatus, VerificationRow
-    from contexture.monitoring.store import RunTables
+    from contexture.monitoring.journal import RunTableWriter as RunTableWriter
+    from contexture.monitoring.rows import AttemptRow as AttemptRow
+    from contexture.monitoring.rows import RunRow as RunRow
+    from contexture.monitoring.rows import Sums as Sums
+    from contexture.monitoring.rows import TransactionRow as TransactionRow
+    from contexture.monitoring.rows import TransactionStatus as TransactionStatus
+    from contexture.monitoring.rows import VerificationRow as VerificationRow
+    from contexture.monitoring.store import RunTables as RunTables
 
-_MODULES = {
-    "AttemptRow": "rows",
-    "RunTableWriter": "journal",
-    "RunTables": "store",
-    "RunRow": "rows",
-    "Sums": "rows",
-    "TransactionRow": "rows",
-    "TransactionStatus": "rows",
-    "VerificationRow": "rows",
-}
-
-__all__ = [
-    "AttemptRow",
-    "RunRow",
-    "RunTableWriter",
-    "RunTables",
-    "Sums",
-    "TransactionRow",
-    "TransactionStatus",
-    "VerificationRow",
-]
-
-
-def __getattr__(name: str) -> object:
-    module = _MODULES.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{module}"), name)
+__getattr__ = load_on_request(
+    __name__,
+    {
+        "journal": "RunTableWriter",
+        "rows": "AttemptRow RunRow Sums TransactionRow TransactionStatus VerificationRow",
+        "store": "RunTables",
+    },
+)
