@@ -39,7 +39,7 @@ def main(
     progress, started = Console(stderr=True, highlight=False, soft_wrap=True), time.monotonic()
     done: list[Outcome] = []
 
-    def tell(outcome: Outcome) -> None:
+    def report(outcome: Outcome) -> None:
         done.append(outcome)
         cell, word = outcome.cell, "clean" if outcome.is_clean else "[red]not clean[/red]"
         stamp = f"[dim]{time.monotonic() - started:5.0f} s[/dim] {len(done):4} of {len(planned)}"
@@ -48,7 +48,7 @@ def main(
             progress.print(line, markup=False)
 
     with EmbeddedKafka(broker_config=BROKER_CONFIG) as kafka:
-        outcomes = run_all(kafka, planned, tell, beside=beside)
+        outcomes = run_all(kafka, planned, report, beside=beside)
     raise typer.Exit(_hand_over(outcomes, seed, time.monotonic() - started, json_file))
 
 
@@ -62,14 +62,14 @@ def _hand_over(outcomes: list[Outcome], seed: int, seconds: float, json_file: Pa
     output.print(f"{len(outcomes)} runs with seed {seed} in {seconds:.0f} s; {inside} kills inside a transaction")
     for line in disturbances(outcomes):
         output.print(line, style="yellow", markup=False, soft_wrap=True)
-    told = complaints(outcomes)
+    found = complaints(outcomes)
     if len(outcomes) >= _WHOLE_MATRIX and inside < _KILLS_INSIDE:
-        told.append(f"only {inside} kills were inside a transaction; a whole matrix has at least {_KILLS_INSIDE}")
-    for line in told:
+        found.append(f"only {inside} kills were inside a transaction; a whole matrix has at least {_KILLS_INSIDE}")
+    for line in found:
         output.print(line, style="red", markup=False, soft_wrap=True)
     if json_file:
         write_json(json_file, outcomes, seed, seconds)
-    return 1 if told else 0
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

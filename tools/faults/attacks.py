@@ -29,7 +29,7 @@ ARRIVALS: Final = (
 """When a late request reaches the broker: when the broker has answered the next request of a kind, or later."""
 
 STALL_SECONDS: Final = 13.5
-"""After so long, a client whose patience is 10 s has connected again, and its first bytes arrive all the same."""
+"""After so long, a client whose time-out is 10 s has connected again, and its first bytes arrive all the same."""
 
 _LATE: Final = "old"
 _LATE_ANSWER_SECONDS: Final = 5.0
@@ -139,7 +139,7 @@ class Attack:
             self._late_answered.wait(_LATE_ANSWER_SECONDS)
 
     def _fate(self, request: Request) -> Fate | None:
-        if self.is_met.is_set() or not self._is_meant(request):
+        if self.is_met.is_set() or not self._is_target(request):
             return None
         self._number -= 1
         if self._number:
@@ -147,7 +147,7 @@ class Attack:
         self.is_met.set()
         return self._made()
 
-    def _is_meant(self, request: Request) -> bool:
+    def _is_target(self, request: Request) -> bool:
         if request.api != "EndTxn":
             return request.api == self._place.request
         return self._place.request == ("EndTxn commit" if request.commits else "EndTxn abort")

@@ -24,10 +24,10 @@ from contexture.sending.ledger_rebuild import write_rows
 from contexture.sending.resume import ExpectedRow
 from contexture.sending.testing import MemoryShard
 from contexture_sandbox.kafka import EmbeddedKafka
-from tools.faults.crew import Sender
 from tools.faults.loads import Load, context_load
 from tools.faults.moments import MOMENTS, Moment
 from tools.faults.probe import Aim
+from tools.faults.supervisor import SenderProcess
 from tools.faults.trial import Cell, Outcome, Trial, failing_loudly
 
 BROKEN_CLUSTER: Final = "brokers of three"
@@ -138,12 +138,12 @@ def broken_cluster(kafka: EmbeddedKafka, cells: Sequence[Cell]) -> list[Outcome]
     return [trial.outcome(load.records) for trial, load in zip(trials, loads, strict=True)]
 
 
-def _go(sender: Sender) -> None:
-    if sender.is_alive and sender.stood is not Moment.IN_COMMIT:
+def _go(sender: SenderProcess) -> None:
+    if sender.is_alive and sender.last_moment is not Moment.IN_COMMIT:
         sender.go()
 
 
-def _let(senders: Sequence[Sender], which: Sequence[bool]) -> None:
+def _let(senders: Sequence[SenderProcess], which: Sequence[bool]) -> None:
     for sender, chosen in zip(senders, which, strict=True):
         if chosen:
             _go(sender)

@@ -1,6 +1,6 @@
 """`python -m tools.faults.held_back`: how long a dead sender's open transaction holds back read-committed consumers.
 
-A sender is killed with its transaction open. A record of somebody else comes to the same partition right after, and a
+A sender is killed with its transaction open. Another producer's record comes to the same partition right after, and a
 read-committed consumer waits for it: it sees nothing beyond an open transaction.
 """
 
@@ -21,7 +21,7 @@ from tools.faults.moments import Moment
 from tools.faults.probe import Aim
 from tools.faults.trial import Cell, Trial
 
-_PATIENCE_SECONDS = 300.0
+_WAIT_SECONDS = 300.0
 
 
 def held_back_seconds(kafka: EmbeddedKafka, number: int, timeout_ms: int, *, successor: bool) -> float:
@@ -51,16 +51,16 @@ def held_back_seconds(kafka: EmbeddedKafka, number: int, timeout_ms: int, *, suc
 
 
 def _seconds_until_past(reader: Consumer, end: int, since: float) -> float:
-    while time.monotonic() - since < _PATIENCE_SECONDS:
+    while time.monotonic() - since < _WAIT_SECONDS:
         message = reader.poll(0.05)
         if message is not None and message.error() is None and int(message.offset() or 0) >= end:
             return time.monotonic() - since
-    raise TimeoutError(f"a consumer is held back for more than {_PATIENCE_SECONDS:.0f} s")
+    raise TimeoutError(f"a consumer is held back for more than {_WAIT_SECONDS:.0f} s")
 
 
 def _others_record(kafka: EmbeddedKafka, topic: str) -> None:
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
-    producer.produce(topic, b"somebody else's", b"other")
+    producer.produce(topic, b"another's", b"other")
     producer.flush(10.0)
 
 
@@ -83,7 +83,7 @@ def main(
     ] = None,
 ) -> None:
     """Measures it, with and without a successor, on a broker with Kafka's own settings."""
-    table = Table("transaction.timeout.ms", "nobody comes after it", "another sender starts at once")
+    table = Table("transaction.timeout.ms", "no sender follows", "another sender starts at once")
     with EmbeddedKafka() as kafka:
         for number, seconds in enumerate(timeout_seconds or [5, 20, 120]):
             alone = held_back_seconds(kafka, 2 * number, seconds * 1000, successor=False)

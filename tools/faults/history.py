@@ -71,7 +71,7 @@ def prove(
 
     1. all of its records are in the logs, below the ends that the cut found;
     2. if only one line is sent, and a record of a later transaction was seen too, all of them are visible: a sender
-       begins a transaction when the markers of the one before are written, and nobody else's transaction hides them;
+       begins a transaction when the markers of the one before are written, and no other producer hides them;
     3. if the cut is settled (every partition readable up to the end found before), all of them are visible;
 
     and if, when the run is over, all of its records are found, or none.

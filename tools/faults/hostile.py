@@ -23,7 +23,6 @@ from contexture.errors import RetriableError
 from contexture.kafka.errors import BrokersAwayError
 from contexture.sending.testing import MemoryShard
 from tools.faults.attacks import REQUESTS, Attack, Place, met, places, planned, relayed, stalls
-from tools.faults.crew import Sender
 from tools.faults.kafka_proxy import KafkaProxy, behind_proxy
 from tools.faults.loads import Expected, Load, context_load, paced
 from tools.faults.matrix import BROKER_CONFIG
@@ -31,6 +30,7 @@ from tools.faults.moments import Moment
 from tools.faults.plain_client import send_plainly
 from tools.faults.probe import Aim
 from tools.faults.report import complaints
+from tools.faults.supervisor import SenderProcess
 from tools.faults.trial import Cell, Outcome, Trial, failing_loudly
 
 CONTEXTURE: Final = "contexture"
@@ -145,18 +145,18 @@ def _send_attacked(trial: Trial, shard: MemoryShard, struck: Attack, place: Plac
         _finish(trial, shard)
 
 
-def _kill(trial: Trial, sender: Sender, struck: Attack) -> None:
+def _kill(trial: Trial, sender: SenderProcess, struck: Attack) -> None:
     deadline = time.monotonic() + _MEETING_SECONDS
     while not struck.is_met.wait(0.01) and sender.is_alive and time.monotonic() < deadline:
         pass
     time.sleep(trial.random.uniform(0, 0.02))
-    stood = sender.kill()
-    if stood is not None:
-        trial.kills[stood] += 1
+    moment = sender.kill()
+    if moment is not None:
+        trial.kills[moment] += 1
     trial.cut()
 
 
-def _ended_well(trial: Trial, sender: Sender) -> bool:
+def _ended_well(trial: Trial, sender: SenderProcess) -> bool:
     """False for an error that a task is tried again for; any other is a problem."""
     ending = sender.ending()
     is_again = ending.error in {RetriableError.__name__, BrokersAwayError.__name__}
@@ -258,12 +258,12 @@ def _hand_over(attacked: Sequence[Attacked], seed: int, seconds: float, json_fil
     unmet = [
         f"attack {each.outcome.cell.number} ({each.place}): its request never came" for each in ours if not each.is_met
     ]
-    told = [*unmet, *complaints(each.outcome for each in ours)]
-    for line in told:
+    found = [*unmet, *complaints(each.outcome for each in ours)]
+    for line in found:
         output.print(line, style="red", markup=False, soft_wrap=True)
     if json_file:
         json_file.write_text(json.dumps(_document(attacked, seed, seconds), indent=1) + "\n")
-    return 1 if told else 0
+    return 1 if found else 0
 
 
 def _document(attacked: Sequence[Attacked], seed: int, seconds: float) -> dict[str, object]:

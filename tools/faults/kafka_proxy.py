@@ -405,7 +405,7 @@ def behind_proxy(**broker_config: str) -> Iterator[tuple[KafkaProxy, str, str]]:
     kafka = EmbeddedKafka(ports=(broker_port,), broker_config=broker_config)
     node = kafka._nodes[0]
     inside = node.ports.internal
-    # What a broker tells its clients holds its own second port, which is chosen with the broker.
+    # The address that a broker gives its clients holds its own second port, which is chosen with the broker.
     options = cast("dict[str, str]", node.options.broker_config)
     options["advertised.listeners"] = f"CLIENT://127.0.0.1:{port},INTERNAL://127.0.0.1:{inside}"
     with KafkaProxy(port, broker_port) as proxy, kafka:

@@ -1,4 +1,4 @@
-"""What the senders send: small outboxes whose every record can be told from every other."""
+"""What the senders send: small outboxes whose every record is distinguishable from every other."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Expected:
         mark: its name.
         topic, key, value: what it holds.
         transaction: of which transaction it is; those of one are seen together.
-        lanes: within each of them, and one partition, records come in the order of the list they stand in.
+        lanes: within each of them, and one partition, records come in the order of their list.
     """
 
     mark: bytes
@@ -99,7 +99,7 @@ def context_load(
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RegistryChange:
     """One Kafka transaction of a registry publication: what a registry transaction changed, or what it deleted."""
 
     id: int
@@ -107,7 +107,7 @@ class Told:
     deletions: bool = False
 
     def expected(self, topic: str) -> list[Expected]:
-        """Its records. Whoever sends them, they are the same."""
+        """Returns its records, which are the same from every sender."""
         return [
             Expected(
                 mark=b"%d/%d/%d" % (self.id, self.deletions, number),
@@ -132,28 +132,28 @@ def paced(load: Load) -> Load:
     return Load(shards, load.records)
 
 
-def registry_log(last: int) -> list[Told]:
+def registry_log(last: int) -> list[RegistryChange]:
     """What a registry did; each third transaction deletes too."""
-    log: list[Told] = []
+    log: list[RegistryChange] = []
     for id in range(1, last + 1):
-        log.append(Told(id, tuple(10 * (id % 5) + number for number in range(2 + id % 3))))
+        log.append(RegistryChange(id, tuple(10 * (id % 5) + number for number in range(2 + id % 3))))
         if id % 3 == 0:
-            log.append(Told(id, (10 * ((id - 1) % 5),), deletions=True))
+            log.append(RegistryChange(id, (10 * ((id - 1) % 5),), deletions=True))
     return log
 
 
-def registry_load(topic: str, log: Sequence[Told], *, outbox: str, sequence: int = 1) -> Load:
+def registry_load(topic: str, log: Sequence[RegistryChange], *, outbox: str, sequence: int = 1) -> Load:
     """A stretch of a registry's log as an outbox of one shard."""
-    told = [each.expected(topic) for each in log]
+    sent = [each.expected(topic) for each in log]
     rows = [
         OutboxRow(topic, record.key, record.value, transaction=number, headers=((MARK, record.mark),))
-        for number, records in enumerate(told)
+        for number, records in enumerate(sent)
         for record in records
     ]
-    firsts = [0, *accumulate(map(len, told))]
+    firsts = [0, *accumulate(map(len, sent))]
     parts = tuple(
         RegistryPart(transaction=number, first_position=firsts[number], id=each.id, deletions=each.deletions)
         for number, each in enumerate(log)
     )
     shard = MemoryShard(tuple(rows), outbox_id=outbox, sequence=sequence, batch_rows=5, registry=parts)
-    return Load((shard,), tuple(record for records in told for record in records))
+    return Load((shard,), tuple(record for records in sent for record in records))

@@ -1,6 +1,6 @@
 """Lost packets: in a network namespace of its own, the loopback drops everything for 13.5 s while a sender commits.
 
-The client's patience is 10 s, so it gives its connection up and connects again; when packets pass again, the kernel
+The client's time-out is 10 s, so it gives its connection up and connects again; when packets pass again, the kernel
 sends the bytes of the former connection once more. Needs the right to make a network namespace (root):
 
     unshare --net .venv/bin/python -m tools.faults.lost_packets --attacks 6

@@ -25,7 +25,7 @@ _BROKERS: Final = 3
 # Each group takes more than a minute, however many there are in it.
 _SENDERS_OF_THREE: Final = 16
 
-Tell = Callable[[Outcome], None]
+OnOutcome = Callable[[Outcome], None]
 
 
 def cells(runs: int, seed: int, scenarios: Sequence[str] = NAMES) -> list[Cell]:
@@ -37,38 +37,38 @@ def cells(runs: int, seed: int, scenarios: Sequence[str] = NAMES) -> list[Cell]:
     ]
 
 
-def run_all(kafka: EmbeddedKafka, planned: Iterable[Cell], tell: Tell, *, beside: int) -> list[Outcome]:
+def run_all(kafka: EmbeddedKafka, planned: Iterable[Cell], on_outcome: OnOutcome, *, beside: int) -> list[Outcome]:
     """Runs them; those that need a cluster of three come last, on one of their own.
 
     Args:
         kafka: a cluster of one broker with BROKER_CONFIG.
         planned: the runs.
-        tell: is told each outcome as it comes.
+        on_outcome: receives each outcome as it comes.
         beside: how many go on at once.
     """
     planned = list(planned)
-    outcomes = _with_restarts(kafka, [cell for cell in planned if cell.scenario == BROKER_RESTART], tell)
+    outcomes = _with_restarts(kafka, [cell for cell in planned if cell.scenario == BROKER_RESTART], on_outcome)
     with ThreadPoolExecutor(beside) as pool:
         alone = [cell for cell in planned if cell.scenario not in {BROKER_RESTART, BROKEN_CLUSTER}]
         for future in as_completed([pool.submit(_run, kafka.bootstrap_servers, cell) for cell in alone]):
             outcomes.append(future.result())
-            tell(outcomes[-1])
-    outcomes += _with_three([cell for cell in planned if cell.scenario == BROKEN_CLUSTER], tell)
+            on_outcome(outcomes[-1])
+    outcomes += _with_three([cell for cell in planned if cell.scenario == BROKEN_CLUSTER], on_outcome)
     return sorted(outcomes, key=lambda outcome: outcome.cell.number)
 
 
-def _with_restarts(kafka: EmbeddedKafka, planned: Sequence[Cell], tell: Tell) -> list[Outcome]:
+def _with_restarts(kafka: EmbeddedKafka, planned: Sequence[Cell], on_outcome: OnOutcome) -> list[Outcome]:
     """These come first: a broker that was killed looks through all it holds, so it should hold little."""
     outcomes: list[Outcome] = []
     for turn, first in enumerate(range(0, len(planned), _SENDERS_OF_A_RESTART)):
         group = planned[first : first + _SENDERS_OF_A_RESTART]
         outcomes += broker_restart(kafka, group, hard=turn % 2 == 0)
         for outcome in outcomes[first:]:
-            tell(outcome)
+            on_outcome(outcome)
     return outcomes
 
 
-def _with_three(planned: Sequence[Cell], tell: Tell) -> list[Outcome]:
+def _with_three(planned: Sequence[Cell], on_outcome: OnOutcome) -> list[Outcome]:
     if not planned:
         return []
     outcomes: list[Outcome] = []
@@ -76,7 +76,7 @@ def _with_three(planned: Sequence[Cell], tell: Tell) -> list[Outcome]:
         for first in range(0, len(planned), _SENDERS_OF_THREE):
             outcomes += broken_cluster(three, planned[first : first + _SENDERS_OF_THREE])
             for outcome in outcomes[first:]:
-                tell(outcome)
+                on_outcome(outcome)
     return outcomes
 
 

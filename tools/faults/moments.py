@@ -1,4 +1,4 @@
-"""Where in the protocol a sender can stand."""
+"""The moments of the protocol at which a sender can be."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class PlainEnding:
 
     Attributes:
         committed: transactions whose commit returned well.
-        uncertain: the transaction in which it met a fatal error: nobody knows what became of it.
+        uncertain: the transaction in which it met a fatal error: its outcome is unknown.
         error: that error, by Kafka's name.
     """
 

@@ -1,4 +1,4 @@
-"""Inside a sender's process: tells over a pipe where it stands, and holds where it was asked to."""
+"""Inside a sender's process: reports each moment over a pipe, and holds at the one that was chosen."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Aim:
 
 
 class Probe:
-    """Tells each moment as it is reached; at the aim it waits for the word to go on.
+    """Reports each moment as it is reached; at the aim it waits until it is released.
 
     Args:
         pipe: to the process that watches.
@@ -47,12 +47,12 @@ class Probe:
         self._transactions = 0
 
     def reached(self, moment: Moment, record: int = 0) -> None:
-        """The sender stands at a moment."""
-        self.tell("at", moment)
+        """Reports that the sender is at a moment; holds where that is the aim."""
+        self.send("at", moment)
         if self._is_aim(moment, record):
             self._aim = None
-            self.tell("holding", moment)
-            # Within commit the client is busy: whoever aims there strikes while it runs.
+            self.send("holding", moment)
+            # Within commit the client is busy: an attack that aims there comes while it runs.
             if moment is not Moment.IN_COMMIT:
                 self._await_word()
         if moment is Moment.AFTER_COMMIT:
@@ -73,10 +73,10 @@ class Probe:
     def progress(self, progress: SendProgress) -> None:
         """For the publisher: passes on why something is done again."""
         if progress.step == "again":
-            self.tell("again", progress.detail)
+            self.send("again", progress.detail)
 
-    def tell(self, *words: object) -> None:
-        """Says something; a sender whose watcher is gone ends."""
+    def send(self, *words: object) -> None:
+        """Sends words to the supervisor; a sender whose supervisor is gone ends."""
         try:
             self._pipe.send(words)
         except OSError:
@@ -96,10 +96,10 @@ class Probe:
 
 
 class ProbedProducer:
-    """A producer that tells the probe where it stands.
+    """A producer that reports its moments to the probe.
 
-    What it was given is with the brokers before it tells a moment inside a transaction, so that the transaction is
-    open there too.
+    Brokers have all of its records before it reports a moment inside a transaction, so that the transaction is open
+    there too.
     """
 
     def __init__(self, producer: Any, probe: Probe, ledger_topic: str) -> None:

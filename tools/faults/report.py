@@ -27,7 +27,7 @@ def by_scenario(outcomes: Sequence[Outcome]) -> list[tuple[str, ...]]:
 
 
 def kills_by_moment(outcomes: Iterable[Outcome]) -> Counter[str]:
-    """Kills by where the killed sender stood, by its own last word."""
+    """Counts kills by the moment that the killed sender reported last."""
     kills: Counter[str] = Counter()
     for outcome in outcomes:
         kills.update({str(moment): count for moment, count in outcome.kills.items()})
@@ -40,7 +40,7 @@ def tables(outcomes: Sequence[Outcome]) -> list[Table]:
     scenarios = Table(*COLUMNS, title="what a read-committed reader found, and kills")
     for row in rows:
         scenarios.add_row(*row, end_section=row is rows[-2])
-    moments = Table("the sender stood", "kills", "runs", title="moments")
+    moments = Table("last moment", "kills", "runs", title="moments")
     kills = kills_by_moment(outcomes)
     for moment in MOMENTS:
         runs = sum(outcome.cell.moment is moment for outcome in outcomes)

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from tools.faults.compaction import compacting_ledger
-from tools.faults.crew import Ending, Sender
 from tools.faults.failing_parts import claim_all, ledger_emptied, let_go
 from tools.faults.loads import Load, context_load, registry_load, registry_log
 from tools.faults.moments import INSIDE, Moment
 from tools.faults.probe import Aim
+from tools.faults.supervisor import Ending, SenderProcess
 from tools.faults.trial import Outcome, Trial
 
 Scenario = Callable[[Trial], Outcome]
@@ -44,7 +44,7 @@ def registry_killed(trial: Trial) -> Outcome:
 
 
 def paused(trial: Trial) -> Outcome:
-    """A sender is stopped for longer than its transaction may stay open; nobody else sends."""
+    """A sender is stopped for longer than its transaction may stay open; no other one sends."""
     trial.timeout_ms = _SHORT_TIMEOUT_MS
     load = context_load(trial.make_topics(2), outbox="one")
     with trial.sender(load.shards[0], trial.aim()) as sender:
@@ -69,13 +69,13 @@ def paused_and_replaced(trial: Trial) -> Outcome:
 
 
 def two_senders(trial: Trial) -> Outcome:
-    """A second sender of a shard starts while the first one stands somewhere; then both go on."""
+    """A second sender of a shard starts while the first one holds somewhere; then both continue."""
     load = context_load(trial.make_topics(2), outbox="one")
     with trial.sender(load.shards[0], trial.aim()) as first:
         first.held()
         with trial.sender(load.shards[0]) as second:
             time.sleep(trial.random.choice([0.0, 0.3, 1.0]))
-            if first.stood is not Moment.IN_COMMIT:
+            if first.last_moment is not Moment.IN_COMMIT:
                 first.go()
             endings = (first.ending(), second.ending())
     errors = {ending.error for ending in endings}
@@ -158,13 +158,13 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
 }
 
 
-def _pause(trial: Trial, sender: Sender, meanwhile: Callable[[], object] = lambda: None) -> None:
+def _pause(trial: Trial, sender: SenderProcess, meanwhile: Callable[[], object] = lambda: None) -> None:
     """Stops a sender where it holds, and lets it go on later; notes when it did not stay stopped."""
     if not sender.held():
         trial.problems.append(f"a sender ended before {sender.order.aim}")
         return
     sender.stop()
-    if sender.stood is not Moment.IN_COMMIT:
+    if sender.last_moment is not Moment.IN_COMMIT:
         sender.go()
     until = time.monotonic() + _PAUSE_SECONDS
     meanwhile()
@@ -173,8 +173,8 @@ def _pause(trial: Trial, sender: Sender, meanwhile: Callable[[], object] = lambd
         trial.disturbed = "a sender ran on that was to be stopped: this run shows nothing of a pause"
 
 
-def _released(sender: Sender) -> Ending:
-    if sender.stood is not None and sender.is_alive and sender.stood is not Moment.IN_COMMIT:
+def _released(sender: SenderProcess) -> Ending:
+    if sender.last_moment is not None and sender.is_alive and sender.last_moment is not Moment.IN_COMMIT:
         sender.go()
     return sender.ending()
 
@@ -192,7 +192,7 @@ def _stretches(trial: Trial, topic: str, name: str) -> list[Load]:
     loads: list[Load] = []
     while first <= _LOG_ENDS:
         last = first + trial.random.randint(0, 4)
-        part = [told for told in log if first <= told.id <= last]
+        part = [change for change in log if first <= change.id <= last]
         loads.append(registry_load(topic, part, outbox=f"{name}-{first}", sequence=len(loads) + 1))
         first = last + 1
     return loads

@@ -20,7 +20,7 @@ from tools.faults.probe import Aim, Probe, ProbedProducer
 # What `batch_ttl` would allow: an abort that the brokers caused counts as a failed attempt.
 _ATTEMPTS_MS = (200,) * 5
 
-# Dying is what senders are here for: the client's last words are no news.
+# Senders are here to be killed: what the client logs last is no news.
 logging.getLogger("contexture.kafka.client").setLevel(logging.CRITICAL + 1)
 # This module is imported once by the server that forks senders; what a first batch imports is then there too.
 record_batch([OutboxRow("t", None, None)], 0)
@@ -52,7 +52,7 @@ class SendOrder:
 
 
 def send(order: SendOrder, pipe: Connection) -> None:
-    """Sends, and tells how it ended: `done` with the result, or `failed` with the error's class and text."""
+    """Sends, and reports how it ended: `done` with the result, or `failed` with the error's class and text."""
     probe = Probe(pipe, order.aim, order.gives_up)
     names = SenderNames(order.publication)
 
@@ -70,6 +70,6 @@ def send(order: SendOrder, pipe: Connection) -> None:
     try:
         result = publisher.publish(order.shard, attempts=_ATTEMPTS_MS, row=order.row)
     except ContextureError as error:
-        probe.tell("failed", type(error).__name__, str(error))
+        probe.send("failed", type(error).__name__, str(error))
     else:
-        probe.tell("done", asdict(result))
+        probe.send("done", asdict(result))

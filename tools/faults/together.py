@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from typing import Final
 
 from contexture_sandbox.kafka import EmbeddedKafka
-from tools.faults.crew import Sender
 from tools.faults.loads import context_load
 from tools.faults.moments import Moment
+from tools.faults.supervisor import SenderProcess
 from tools.faults.trial import Cell, Outcome, Trial, failing_loudly
 
 BROKER_RESTART: Final = "broker restart"
@@ -27,7 +27,7 @@ def broker_restart(kafka: EmbeddedKafka, cells: Sequence[Cell], *, hard: bool) -
     trials = [Trial(cell, kafka.bootstrap_servers) for cell in cells]
     loads = [context_load(trial.make_topics(2), outbox="one") for trial in trials]
     with ExitStack() as stack:
-        senders: list[Sender] = []
+        senders: list[SenderProcess] = []
         for trial, load in zip(trials, loads, strict=True):
             # Some transactions live on through the restart, some are given up by the broker when it is back.
             trial.timeout_ms = trial.random.choice([3_000, 60_000])
@@ -47,7 +47,7 @@ def broker_restart(kafka: EmbeddedKafka, cells: Sequence[Cell], *, hard: bool) -
     return [trial.outcome(load.records) for trial, load in zip(trials, loads, strict=True)]
 
 
-def _release(senders: Sequence[Sender], which: Sequence[bool]) -> None:
+def _release(senders: Sequence[SenderProcess], which: Sequence[bool]) -> None:
     for sender, chosen in zip(senders, which, strict=True):
-        if chosen and sender.stood is not Moment.IN_COMMIT:
+        if chosen and sender.last_moment is not Moment.IN_COMMIT:
             sender.go()

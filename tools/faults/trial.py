@@ -14,7 +14,6 @@ from contexture.kafka.topics import TopicSpec, ensure_topics
 from contexture.sending.ledger import SenderNames
 from contexture.sending.resume import ExpectedRow
 from contexture.sending.testing import MemoryShard
-from tools.faults.crew import Ending, Sender
 from tools.faults.follower import Follower
 from tools.faults.history import prove
 from tools.faults.loads import Expected
@@ -22,6 +21,7 @@ from tools.faults.moments import INSIDE, Moment
 from tools.faults.probe import Aim
 from tools.faults.reading import read_topics
 from tools.faults.sender import SendOrder
+from tools.faults.supervisor import Ending, SenderProcess
 from tools.faults.verdict import Verdict
 
 # How long a sender lives on at the moment before it is killed: its client's own threads go on meanwhile.
@@ -147,26 +147,26 @@ class Trial:
         shards: int = 1,
         gives_up: Aim | None = None,
         row: ExpectedRow = ExpectedRow.NONE,
-    ) -> Sender:
+    ) -> SenderProcess:
         """A new sender of a shard; it holds at an aim, or gives up one transaction."""
         if aim is not None and aim.moment in {Moment.BEFORE_INIT, Moment.AFTER_INIT}:
             aim = Aim(aim.moment)
-        return Sender(SendOrder(self.client, self.publication, shard, shards, aim, gives_up=gives_up, row=row))
+        return SenderProcess(SendOrder(self.client, self.publication, shard, shards, aim, gives_up=gives_up, row=row))
 
-    def kill(self, sender: Sender) -> None:
+    def kill(self, sender: SenderProcess) -> None:
         """Waits until a sender holds at its aim, and kills it soon after."""
         if not sender.held():
             self.problems.append(f"a sender ended before {sender.order.aim}: {sender.ending()}")
         else:
             self.strike(sender)
 
-    def strike(self, sender: Sender) -> None:
-        """Kills a sender that holds, soon; counts it by where the sender stood."""
-        within_commit = sender.stood is Moment.IN_COMMIT
+    def strike(self, sender: SenderProcess) -> None:
+        """Kills a sender that holds, after a random moment; counts it by the moment that it reported last."""
+        within_commit = sender.last_moment is Moment.IN_COMMIT
         time.sleep(self.random.uniform(0, _COMMIT_SECONDS if within_commit else _JITTER_SECONDS))
-        stood = sender.kill()
-        if stood is not None:
-            self.kills[stood] += 1
+        moment = sender.kill()
+        if moment is not None:
+            self.kills[moment] += 1
         self.cut()
 
     def kill_at(self, shard: MemoryShard, aims: Sequence[Aim], *, shards: int = 1) -> None:

@@ -30,7 +30,7 @@ class Verdict:
         lost: records that should be there and are not.
         doubled: further copies of records.
         reordered: records that stand after one that was sent later.
-        strange: records that nobody sent so, or that are seen without the rest of their transaction.
+        strange: records that no sender sent so, or that are seen without the rest of their transaction.
         torn: transactions that were visible in part; `tools.faults.history.prove` defines it.
         scattered: keys that are in more than one partition of a topic.
         vanished: records that were visible once and are gone.

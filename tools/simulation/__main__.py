@@ -27,7 +27,7 @@ def main() -> int:
         verdict, trace = replay(arguments.replay, arguments.scenario, arguments.weather)
         print("\n".join(trace))
         print(f"seed {arguments.replay}: {dict(verdict.anomalies) or verdict.outcome}")
-        print("\n".join(verdict.told))
+        print("\n".join(verdict.sentences))
         return int(bool(verdict.anomalies))
     started = time.monotonic()
     totals, found = Counter[str](), list[Found]()
@@ -43,7 +43,7 @@ def main() -> int:
             totals.update({f"with {kind}": 1 for kind in each.verdict.anomalies})
             if totals["wrong"] <= arguments.shown:
                 print(
-                    f"seed {each.seed} ({each.scenario}, {each.weather}): {'; '.join(each.verdict.told)[:400]}",
+                    f"seed {each.seed} ({each.scenario}, {each.weather}): {'; '.join(each.verdict.sentences)[:400]}",
                     flush=True,
                 )
             if arguments.until in each.verdict.anomalies:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tools.simulation.coordinator import Coordinator, Place, Standing
+from tools.simulation.coordinator import Coordinator, Place, TransactionState
 from tools.simulation.events import Events
 from tools.simulation.network import Network
 from tools.simulation.partitions import Batch, Partition
@@ -77,7 +77,7 @@ class Brokers:
 
     def end(self, name: str, producer: int, epoch: int, *, commits: bool) -> str:
         """EndTxn."""
-        places = sorted(self.coordinator.standings[name].places)
+        places = sorted(self.coordinator.transactions[name].places)
         if places and self.network.weather.leader_lost.get("EndTxn"):
             ledgers = [place for place in places if place[0].startswith(LEDGERS)]
             draw = self.events.random
@@ -106,10 +106,10 @@ class Brokers:
 
         self.events.after(seconds, back)
 
-    def _write_markers(self, standing: Standing, places: list[Place], commits: bool) -> None:
-        epoch = standing.epoch
+    def _write_markers(self, transaction: TransactionState, places: list[Place], commits: bool) -> None:
+        epoch = transaction.epoch
         for place in places:
-            self.events.after(self._delay(), lambda place=place: self._mark(standing, place, epoch, commits))  # type: ignore[misc]
+            self.events.after(self._delay(), lambda place=place: self._mark(transaction, place, epoch, commits))  # type: ignore[misc]
 
     def _delay(self) -> float:
         draw, weather = self.events.random.random, self.network.weather
@@ -117,17 +117,17 @@ class Brokers:
         late = weather.late_markers > 0 and draw() < weather.late_markers
         return soon + (weather.late_seconds * draw() ** 2 if late else 0.0)
 
-    def _mark(self, standing: Standing, place: Place, epoch: int, commits: bool) -> None:
+    def _mark(self, transaction: TransactionState, place: Place, epoch: int, commits: bool) -> None:
         partition = self.partition(place)
         if partition is not None and not partition.is_led:
             lost = self.network.weather.lost_markers
             if not (lost > 0 and self.events.random.random() < lost):
-                self.events.after(_RETRY_SECONDS, lambda: self._mark(standing, place, epoch, commits))
+                self.events.after(_RETRY_SECONDS, lambda: self._mark(transaction, place, epoch, commits))
                 return
             self.events.note(f"    {place[0]}[{place[1]}] has no leader: its marker is left out")
         elif partition is not None:
-            partition.mark(standing.producer, epoch, committed=commits)
+            partition.mark(transaction.producer, epoch, committed=commits)
             kind = "commit" if commits else "abort"
-            self.events.say(lambda: f"    {kind} marker of {standing.producer}/{epoch} in {place[0]}[{place[1]}]")
+            self.events.say(lambda: f"    {kind} marker of {transaction.producer}/{epoch} in {place[0]}[{place[1]}]")
             self.on_visible(partition)
-        self.coordinator.marked(standing, place)
+        self.coordinator.marked(transaction, place)

@@ -22,8 +22,8 @@ _LIKE = {True: (COMMITTING, COMMITTED), False: (ABORTING, ABORTED)}
 
 
 @dataclass(slots=True)
-class Standing:
-    """What a coordinator keeps of a transactional id."""
+class TransactionState:
+    """The state of a transactional id at its coordinator."""
 
     producer: int
     epoch: int = -1
@@ -34,7 +34,7 @@ class Standing:
     unmarked: set[Place] = field(default_factory=set)
 
 
-WriteMarkers = Callable[[Standing, list[Place], bool], None]
+WriteMarkers = Callable[[TransactionState, list[Place], bool], None]
 After = Callable[[float, Callable[[], None]], None]
 
 
@@ -51,82 +51,82 @@ class Coordinator:
         self._after = after
         self._write_markers = write_markers
         self._check_seconds = check_seconds
-        self.standings: dict[str, Standing] = {}
+        self.transactions: dict[str, TransactionState] = {}
 
     def init_producer(self, name: str, timeout: float) -> tuple[str, int, int]:
         """InitProducerId: a new epoch, once what was open is ended. Gives the error, the producer's id and epoch."""
-        standing = self.standings.setdefault(name, Standing(1000 + len(self.standings)))
-        if standing.state == ONGOING:
-            # Whoever has it open is fenced at once, and asked again until it is aborted.
-            standing.epoch += 1
-            self._prepare(standing, commits=False)
+        transaction = self.transactions.setdefault(name, TransactionState(1000 + len(self.transactions)))
+        if transaction.state == ONGOING:
+            # The producer that has it open is fenced immediately; the new one repeats this until it is aborted.
+            transaction.epoch += 1
+            self._prepare(transaction, commits=False)
             return "CONCURRENT_TRANSACTIONS", -1, -1
-        if standing.state in _PREPARING:
+        if transaction.state in _PREPARING:
             return "CONCURRENT_TRANSACTIONS", -1, -1
-        standing.epoch += 1
-        standing.state, standing.timeout = EMPTY, timeout
-        return "NO_ERROR", standing.producer, standing.epoch
+        transaction.epoch += 1
+        transaction.state, transaction.timeout = EMPTY, timeout
+        return "NO_ERROR", transaction.producer, transaction.epoch
 
     def add_partitions(self, name: str, producer: int, epoch: int, places: set[Place]) -> str:
         """AddPartitionsToTxn: the first one of a transaction begins it, for all that brokers know."""
-        standing = self.standings[name]
-        if producer != standing.producer:
+        transaction = self.transactions[name]
+        if producer != transaction.producer:
             return "INVALID_PRODUCER_ID_MAPPING"
-        if epoch != standing.epoch:
+        if epoch != transaction.epoch:
             return "INVALID_PRODUCER_EPOCH"
-        if standing.state in _PREPARING:
+        if transaction.state in _PREPARING:
             return "CONCURRENT_TRANSACTIONS"
-        if standing.state != ONGOING:
-            standing.state, standing.places = ONGOING, set()
-            standing.number += 1
-            self._watch_timeout(standing)
-        standing.places |= places
+        if transaction.state != ONGOING:
+            transaction.state, transaction.places = ONGOING, set()
+            transaction.number += 1
+            self._watch_timeout(transaction)
+        transaction.places |= places
         return "NO_ERROR"
 
     def holds(self, producer: int, epoch: int, place: Place) -> bool:
         """What a partition's broker asks before it takes the first record of a transaction."""
         return any(
             each.producer == producer and each.epoch == epoch and each.state == ONGOING and place in each.places
-            for each in self.standings.values()
+            for each in self.transactions.values()
         )
 
     def end(self, name: str, producer: int, epoch: int, *, commits: bool) -> str:
         """EndTxn: answered as soon as it is decided; the markers follow."""
-        standing = self.standings[name]
-        if producer != standing.producer:
+        transaction = self.transactions[name]
+        if producer != transaction.producer:
             return "INVALID_PRODUCER_ID_MAPPING"
-        if epoch != standing.epoch:
+        if epoch != transaction.epoch:
             return "INVALID_PRODUCER_EPOCH"
-        if standing.state == ONGOING:
-            self._prepare(standing, commits=commits)
+        if transaction.state == ONGOING:
+            self._prepare(transaction, commits=commits)
             return "NO_ERROR"
         preparing, complete = _LIKE[commits]
-        if standing.state == preparing:
+        if transaction.state == preparing:
             return "CONCURRENT_TRANSACTIONS"
-        return "NO_ERROR" if standing.state == complete else "INVALID_TXN_STATE"
+        return "NO_ERROR" if transaction.state == complete else "INVALID_TXN_STATE"
 
-    def marked(self, standing: Standing, place: Place) -> None:
+    def marked(self, transaction: TransactionState, place: Place) -> None:
         """A partition has its marker, or will never have one."""
-        standing.unmarked.discard(place)
-        if not standing.unmarked and standing.state in _PREPARING:
-            standing.state = COMMITTED if standing.state == COMMITTING else ABORTED
-            standing.places = set()
+        transaction.unmarked.discard(place)
+        if not transaction.unmarked and transaction.state in _PREPARING:
+            transaction.state = COMMITTED if transaction.state == COMMITTING else ABORTED
+            transaction.places = set()
 
-    def _prepare(self, standing: Standing, *, commits: bool) -> None:
-        standing.state = COMMITTING if commits else ABORTING
-        standing.unmarked = set(standing.places)
-        places = sorted(standing.places)
+    def _prepare(self, transaction: TransactionState, *, commits: bool) -> None:
+        transaction.state = COMMITTING if commits else ABORTING
+        transaction.unmarked = set(transaction.places)
+        places = sorted(transaction.places)
         if places:
-            self._write_markers(standing, places, commits)
+            self._write_markers(transaction, places, commits)
         else:
-            standing.state = COMMITTED if commits else ABORTED
+            transaction.state = COMMITTED if commits else ABORTED
 
-    def _watch_timeout(self, standing: Standing) -> None:
-        number = standing.number
+    def _watch_timeout(self, transaction: TransactionState) -> None:
+        number = transaction.number
 
         def over() -> None:
-            if standing.number == number and standing.state == ONGOING:
-                standing.epoch += 1
-                self._prepare(standing, commits=False)
+            if transaction.number == number and transaction.state == ONGOING:
+                transaction.epoch += 1
+                self._prepare(transaction, commits=False)
 
-        self._after(standing.timeout + self._check_seconds, over)
+        self._after(transaction.timeout + self._check_seconds, over)

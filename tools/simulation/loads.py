@@ -1,4 +1,4 @@
-"""What is sent in a schedule: small outboxes whose every record can be told from every other."""
+"""What is sent in a schedule: small outboxes, each record of which is distinguishable from every other."""
 
 from __future__ import annotations
 

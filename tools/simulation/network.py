@@ -117,7 +117,7 @@ class Network:
             self.under_way -= 1
             answer = request.handle()
             if self.events.is_traced:
-                self._note(request, str(answer) if keeps_answer else f"{answer}, which nobody hears")
+                self._note(request, str(answer) if keeps_answer else f"{answer}, which no one receives")
             if keeps_answer:
                 back = _LATENCY_SECONDS * (0.2 + self.events.random.random())
                 self.events.after(back, request.process.owns(lambda: request.answered(answer)))

@@ -38,7 +38,7 @@ class Fate:
     Attributes:
         dies_at: SIGKILL.
         stops_at, stops_seconds: SIGSTOP, and how long until SIGCONT.
-        replaced_seconds: how long after it was stopped another one begins beside it; None: nobody does.
+        replaced_seconds: how long after it was stopped another one begins as well; None: no other one.
         delay_seconds: how long after the one before it begins.
     """
 

@@ -89,7 +89,7 @@ class SimulatedProducer:
         self._state = "ready"
         self._end: str | None = None  # The answer to EndTxn.
         self._fatal: KafkaError | None = None
-        self._is_fatal_untold = False
+        self._has_unreported_fatal = False
         self._abortable: KafkaError | None = None
         self._reports: deque[tuple[_Record, KafkaError | None]] = deque()
         self._is_gone = False
@@ -149,7 +149,7 @@ class SimulatedProducer:
         """Serves callbacks."""
         if timeout > 0:
             self._process.call("poll")
-            self._process.wait(lambda: bool(self._reports) or self._is_fatal_untold, timeout)
+            self._process.wait(lambda: bool(self._reports) or self._has_unreported_fatal, timeout)
         count = self._serve()
         self._report_fatal()
         return count
@@ -193,7 +193,7 @@ class SimulatedProducer:
                 raise KafkaException(kafka_error("_TIMED_OUT", retriable=True))
             self._raise_fatal()
             if self._state == "committing":
-                # A commit whose outcome nobody knows: the client refuses to abort it.
+                # A commit whose outcome no one knows: the client refuses to abort it.
                 raise KafkaException(kafka_error("_STATE"))
             self._state = "aborting"
             self._abortable = None
@@ -341,13 +341,13 @@ class SimulatedProducer:
         self._send(
             "Produce",
             place,
-            self._told(place, rows),
+            self._describe(place, rows),
             lambda: self._world.brokers.produce(place, batch),
             answered,
             again,
         )
 
-    def _told(self, place: Place, rows: list[_Record]) -> str:
+    def _describe(self, place: Place, rows: list[_Record]) -> str:
         if not self._world.events.is_traced:
             return ""
         return f"{self._id}/{self._epoch} {place[0]}[{place[1]}] {[row.value and row.value[:_SHOWN] for row in rows]}"
@@ -401,13 +401,13 @@ class SimulatedProducer:
 
     def _fail_fatally(self, name: str) -> None:
         if self._fatal is None:
-            self._fatal, self._is_fatal_untold = kafka_error(name, fatal=True), True
+            self._fatal, self._has_unreported_fatal = kafka_error(name, fatal=True), True
         self._process.wake()
 
     def _report_fatal(self) -> None:
         """The client raises a fatal error once, by whatever call serves callbacks."""
-        if self._is_fatal_untold:
-            self._is_fatal_untold = False
+        if self._has_unreported_fatal:
+            self._has_unreported_fatal = False
             raise KafkaException(self._fatal)
 
     def _has_failed(self) -> bool:

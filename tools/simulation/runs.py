@@ -140,7 +140,7 @@ class Run:
             self.verdict.add("stuck", 1, str(endless))
             return self.verdict
         self.world.network.calm()
-        # Whoever was replaced wakes up, and what was held arrives; hanging transactions time out.
+        # The replaced processes wake up, and what was held arrives; hanging transactions time out.
         events.run(self._is_quiet, until=events.now + 120.0)
         events.run(lambda: False, until=events.now + 15.0)
         judge(self.world.brokers, self._loads, self._concluded, self.verdict)

@@ -22,14 +22,14 @@ class Verdict:
         anomalies: how often, by kind: `lost` records of a concluded outbox; `doubled` ones; `reordered` within a key;
             `torn` transactions; `stale` records of an outbox that was given up above those of a later one; `unseen`
             records of a shard whose sender had ended well; `refused` without a reason; `stuck`.
-        told: a sentence for each.
+        sentences: a sentence for each.
         outcome: how it ended: `concluded`, `superseded`, or `refused` with a reason.
         calls: of clients.
         killed, stopped: processes.
     """
 
     anomalies: Counter[str] = field(default_factory=Counter)
-    told: list[str] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
     outcome: str = "concluded"
     calls: int = 0
     killed: int = 0
@@ -39,7 +39,7 @@ class Verdict:
         """Notes an anomaly."""
         if count:
             self.anomalies[kind] += count
-            self.told.append(f"{kind} {count}: {sentence}")
+            self.sentences.append(f"{kind} {count}: {sentence}")
 
 
 def judge(brokers: Brokers, loads: Sequence[Load], concluded: Sequence[bool], verdict: Verdict) -> None:

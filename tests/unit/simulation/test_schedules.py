@@ -51,7 +51,7 @@ def test_no_law_is_broken_where_markers_are_left_out(tmp_path, scenario):
 @pytest.mark.parametrize("weather", [QUIET, NETWORK, LEADERS])
 @pytest.mark.parametrize("scenario", [RESTARTED, REPLACED, RESHARDED, EMPTIED])
 def test_no_law_is_broken_in_any_of_a_million_schedules(tmp_path, scenario, weather):
-    """A twelfth of them for each pair, of seeds that nobody has tried."""
+    """A twelfth of them for each pair, of seeds that were never tried."""
     seed = randrange(10**6, 10**9)
     options = ["--scenario", scenario, "--weather", weather, "--schedules", "84000", "--seed", str(seed)]
     figures, wrong = tried(tmp_path, *options, timeout_seconds=7000)
@@ -74,8 +74,8 @@ class ForgettingTarget(SimulatedTarget):
 
     def _publisher(self, sending, **options):
         ledger = self._ledger()
-        ledger.settled = ledger.hidden = lambda shard: None
-        ledger.unseen = lambda shard: []
+        ledger.read_committed = ledger.read_uncommitted = lambda shard: None
+        ledger.read_unseen = lambda shard: []
         return super()._publisher(sending, ledger=ledger, **options)
 
 
@@ -127,7 +127,7 @@ class BlindTarget(SimulatedTarget):
                 return {}
 
         ledger = self._ledger()
-        ledger.hidden, ledger.unseen = lambda shard: None, lambda shard: []
+        ledger.read_uncommitted, ledger.read_unseen = lambda shard: None, lambda shard: []
         return super()._publisher(sending, ledger=ledger, hidden=Nothing(), **options)
 
 
@@ -157,5 +157,11 @@ def test_requests_are_held_dropped_and_left_unanswered():
         _, trace = replay(seed, RESTARTED, NETWORK)
         seen.extend(trace)
     text = "\n".join(seen)
-    for what in ("EndTxn", "held for", "dropped, its connection is cut", "its answer gets lost", "which nobody hears"):
+    for what in (
+        "EndTxn",
+        "held for",
+        "dropped, its connection is cut",
+        "its answer gets lost",
+        "which no one receives",
+    ):
         assert what in text

@@ -29,7 +29,7 @@ def test_the_same_seed_gives_the_same_chance_and_another_does_not() -> None:
     assert first == again != other
 
 
-def test_what_was_not_clean_is_told_with_what_repeats_it() -> None:
+def test_what_was_not_clean_is_reported_with_what_repeats_it() -> None:
     clean = Outcome(Cell(0, "killed", Moment.MID_PRODUCE, 7), Verdict(), {Moment.MID_PRODUCE: 2}, (), 1.0)
     wrong = Outcome(Cell(1, "paused", Moment.IN_COMMIT, 7), Verdict(lost=3), {Moment.IN_COMMIT: 1}, ("odd",), 1.0)
 

@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 
 from contexture.sending.testing import MemoryShard
-from tools.faults import crew, scenarios
-from tools.faults.crew import Ending, Sender
+from tools.faults import scenarios, supervisor
 from tools.faults.moments import Moment
 from tools.faults.probe import Aim
 from tools.faults.sender import SendOrder
+from tools.faults.supervisor import Ending, SenderProcess
 from tools.faults.trial import Cell, Trial
 
 ORDER = SendOrder({}, "cars", MemoryShard(()), aim=Aim(Moment.MID_PRODUCE))
 
 
 def holds(order: SendOrder, pipe: Any) -> None:
-    """A sender that stands at its aim until it is told to go on."""
+    """A sender that holds at its aim until it is released."""
     pipe.send(("at", Moment.MID_PRODUCE))
     pipe.send(("holding", Moment.MID_PRODUCE))
     pipe.recv()
@@ -32,11 +32,11 @@ def holds(order: SendOrder, pipe: Any) -> None:
 
 
 @pytest.fixture
-def sender(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sender]:
+def sender(monkeypatch: pytest.MonkeyPatch) -> Iterator[SenderProcess]:
     # A plain child, for this process is the one that hears of its end: the server of forks reaps what it forked.
-    monkeypatch.setattr(crew, "_CONTEXT", multiprocessing.get_context("fork"))
-    monkeypatch.setattr(crew, "send", holds)
-    with Sender(ORDER) as started:
+    monkeypatch.setattr(supervisor, "_CONTEXT", multiprocessing.get_context("fork"))
+    monkeypatch.setattr(supervisor, "send", holds)
+    with SenderProcess(ORDER) as started:
         yield started
 
 
@@ -47,13 +47,13 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def pid(sender: Sender) -> int:
+def pid(sender: SenderProcess) -> int:
     found = sender._process.pid
     assert found is not None
     return found
 
 
-def test_one_that_stayed_stopped_is_told_so_and_runs_on(sender: Sender) -> None:
+def test_one_that_stayed_stopped_is_reported_so_and_runs_on(sender: SenderProcess) -> None:
     assert sender.held()
     sender.stop()
     until(sender._is_stopped)
@@ -63,7 +63,7 @@ def test_one_that_stayed_stopped_is_told_so_and_runs_on(sender: Sender) -> None:
     assert sender.ending() == Ending(None, records_sent=3)
 
 
-def test_one_that_something_else_woke_is_told(sender: Sender) -> None:
+def test_one_that_something_else_woke_is_reported(sender: SenderProcess) -> None:
     assert sender.held()
     sender.stop()
     until(sender._is_stopped)
@@ -73,7 +73,7 @@ def test_one_that_something_else_woke_is_told(sender: Sender) -> None:
     assert not sender.resume()
 
 
-def test_one_that_is_gone_can_be_stopped_told_to_go_and_resumed(sender: Sender) -> None:
+def test_one_that_is_gone_can_be_stopped_released_and_resumed(sender: SenderProcess) -> None:
     assert sender.held()
     os.kill(pid(sender), signal.SIGKILL)
     until(lambda: not sender.is_alive)
@@ -91,7 +91,7 @@ def test_a_pause_that_did_not_last_is_noted_as_disturbed_and_not_as_a_problem(
     monkeypatch.setattr(scenarios, "_PAUSE_SECONDS", 0.0)
     called: list[str] = []
     paused = SimpleNamespace(
-        stood=Moment.MID_PRODUCE,
+        last_moment=Moment.MID_PRODUCE,
         held=lambda: True,
         stop=lambda: called.append("stop"),
         go=lambda: called.append("go"),

@@ -1,4 +1,4 @@
-"""The watching side: starts senders as processes of their own, and kills, stops or releases them."""
+"""Starts senders as processes of their own, and kills, stops or releases them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tools.faults.sender import SendOrder, send
 _CONTEXT = multiprocessing.get_context("forkserver")
 # A fork of a process that has everything imported takes milliseconds; no client was ever made in it.
 _CONTEXT.set_forkserver_preload(["tools.faults.sender"])
-_PATIENCE_SECONDS = 150.0
+_WAIT_SECONDS = 150.0
 
 
 @dataclass(slots=True)
@@ -43,11 +43,11 @@ class Ending:
 
 
 @dataclass
-class Sender:
+class SenderProcess:
     """One sender; leaving its `with` block ends it whatever it does."""
 
     order: SendOrder
-    stood: Moment | None = None
+    last_moment: Moment | None = None
     _again: list[str] = field(default_factory=list)
     _ending: Ending | None = None
 
@@ -72,11 +72,11 @@ class Sender:
             self._pipe.send(("go",))
 
     def kill(self) -> Moment | None:
-        """Kills it; where it stood by its own last word."""
+        """Kills it; returns the moment that it reported last."""
         self._process.kill()
         self._process.join()
         self._listen_until("nothing")
-        return self.stood
+        return self.last_moment
 
     def stop(self) -> None:
         """Stops it as a machine that is suspended does (SIGSTOP)."""
@@ -100,10 +100,10 @@ class Sender:
             TimeoutError: it does not end.
         """
         self._listen_until("nothing")
-        self._process.join(_PATIENCE_SECONDS)
+        self._process.join(_WAIT_SECONDS)
         return self._ending or Ending("Killed")
 
-    def __enter__(self) -> Sender:
+    def __enter__(self) -> SenderProcess:
         return self
 
     def __exit__(
@@ -126,22 +126,22 @@ class Sender:
                 os.kill(self._process.pid, number)
 
     def _listen_until(self, word: str) -> bool:
-        """Hears what it says up to a word (True) or to its end (False)."""
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        """Reads its messages up to a word (True) or to its end (False)."""
+        deadline = time.monotonic() + _WAIT_SECONDS
         while self._pipe.poll(max(0.0, deadline - time.monotonic())):
             try:
                 words = self._pipe.recv()
             except (EOFError, OSError):
                 return False
-            self._hear(words)
+            self._take(words)
             if said(words, word):
                 return True
-        raise TimeoutError(f"a sender says nothing for {_PATIENCE_SECONDS:.0f} s; it stood {self.stood}")
+        raise TimeoutError(f"a sender reported nothing for {_WAIT_SECONDS:.0f} s; its last moment: {self.last_moment}")
 
-    def _hear(self, words: tuple[Any, ...]) -> None:
+    def _take(self, words: tuple[Any, ...]) -> None:
         match words:
             case ("at", moment):
-                self.stood = moment
+                self.last_moment = moment
             case ("again", detail):
                 self._again.append(detail)
             case ("failed", error, message):
