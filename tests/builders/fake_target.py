@@ -56,7 +56,7 @@ class FakeTarget:
     def highest_sequence(self) -> int:
         return max((entry.sequence for entry in self.ledger.values()), default=0)
 
-    def ledger_standing(self) -> LedgerStatus:
+    def ledger_status(self) -> LedgerStatus:
         return LedgerStatus(self.ledger_topic, frozenset(self.ledger), self.ledger_policy())
 
     def ledger_id(self) -> str | None:
@@ -99,7 +99,7 @@ class FakeTarget:
         self.cleared = set(clears or ())
         return not self.is_superseded
 
-    def begin_log(self, manifest: Manifest, transaction: int) -> int:
+    def set_log_start(self, manifest: Manifest, transaction: int) -> int:
         known = self.ledger.get(0)
         if known is None or known.source_transaction is None:
             self.stand(0, manifest.outbox, manifest.sequence, 0, transaction, deletions=True)

@@ -26,7 +26,7 @@ HEADER = "header:contexture_registry_transaction"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RegistryChange:
     """One Kafka transaction: structures that a registry transaction changed, or deleted.
 
     `body` is each structure's; None: which transaction it is of.
@@ -43,7 +43,7 @@ class Told:
         return [(URN.format(name).encode(), value) for name in self.names]
 
 
-def parts(transactions: Sequence[Told]) -> tuple[RegistryPart, ...]:
+def parts(transactions: Sequence[RegistryChange]) -> tuple[RegistryPart, ...]:
     """What a manifest says about them."""
     firsts = [0, *accumulate(len(each.names) for each in transactions)]
     return tuple(
@@ -59,7 +59,7 @@ def parts(transactions: Sequence[Told]) -> tuple[RegistryPart, ...]:
 
 
 def shard(
-    transactions: Iterable[Told],
+    transactions: Iterable[RegistryChange],
     *,
     outbox: str = "own",
     sequence: int = 1,
@@ -91,7 +91,7 @@ def registry_outbox(
     storage: Storage,
     owner: Publication,
     sequence: int,
-    transactions: Sequence[Told],
+    transactions: Sequence[RegistryChange],
     *,
     name: str | None = None,
     flush: bool = False,
@@ -113,7 +113,9 @@ def registry_outbox(
     return manifest
 
 
-def _write(storage: Storage, path: str, transactions: Sequence[Told], records: Sequence[tuple[Any, ...]]) -> None:
+def _write(
+    storage: Storage, path: str, transactions: Sequence[RegistryChange], records: Sequence[tuple[Any, ...]]
+) -> None:
     numbers = [number for number, each in enumerate(transactions) for _ in each.names]
     ids = [transactions[number].id for number in numbers]
     count = len(records)

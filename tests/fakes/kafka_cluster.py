@@ -220,14 +220,14 @@ class FakeLedger:
         ]
         return LedgerEntry.from_json(found[-1]) if found else None
 
-    def settled(self, shard):
+    def read_committed(self, shard):
         return self.read(shard)
 
-    def hidden(self, shard):
+    def read_uncommitted(self, shard):
         return self.cluster.hidden_rows.get(shard)
 
-    def unseen(self, shard):
-        row = self.hidden(shard)
+    def read_unseen(self, shard):
+        row = self.read_uncommitted(shard)
         return [] if row is None else [row]
 
 

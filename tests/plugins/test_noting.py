@@ -8,7 +8,7 @@ import pytest
 
 from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, outbox, publication, records
-from builders.registry_outboxes import Told, registry_outbox, structures
+from builders.registry_outboxes import RegistryChange, registry_outbox, structures
 from builders.tables import rows
 from contexture.errors import RejectedError, RetriableError
 from contexture.monitoring import RunTables, RunTableWriter, TransactionStatus
@@ -23,7 +23,11 @@ from contexture_airflow.steps.settle import finish_open_transaction
 
 VEHICLES = publication()
 CODELISTS = structures()
-LOG = (Told(11, ("FREQ", "AREA")), Told(12, ("UNIT",)), Told(12, ("AREA",), deletions=True))
+LOG = (
+    RegistryChange(11, ("FREQ", "AREA")),
+    RegistryChange(12, ("UNIT",)),
+    RegistryChange(12, ("AREA",), deletions=True),
+)
 
 
 @pytest.fixture

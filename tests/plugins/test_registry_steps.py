@@ -10,7 +10,7 @@ import pytest
 
 from builders.fake_target import FakeTarget
 from builders.outboxes import NOON
-from builders.registry_outboxes import Told, registry_outbox, structures
+from builders.registry_outboxes import RegistryChange, registry_outbox, structures
 from builders.states import Held, held, state_table
 from contexture.errors import ConfigurationError, RejectedError, RetriableError
 from contexture.kafka import ClientSettings
@@ -27,7 +27,11 @@ from contexture_airflow.steps.quality_gate import judge
 from contexture_airflow.steps.settle import finish_open_transaction
 
 CODELISTS = structures()
-LOG = (Told(11, ("FREQ", "AREA")), Told(12, ("UNIT",)), Told(12, ("AREA",), deletions=True))
+LOG = (
+    RegistryChange(11, ("FREQ", "AREA")),
+    RegistryChange(12, ("UNIT",)),
+    RegistryChange(12, ("AREA",), deletions=True),
+)
 
 
 @pytest.fixture
@@ -94,7 +98,7 @@ def test_an_outbox_that_was_told_in_part_is_not_concluded(
 
 
 def test_a_flush_of_less_than_what_was_told_is_abandoned(storage: Storage) -> None:
-    flush = registry_outbox(storage, CODELISTS, 3, [Told(12, ("FREQ",))], flush=True)
+    flush = registry_outbox(storage, CODELISTS, 3, [RegistryChange(12, ("FREQ",))], flush=True)
     Outboxes(storage, "codelists").move(flush.outbox, "approved", reason="good")
     kafka = FakeTarget()
     kafka.stand(0, "of another instance", 1, 7, 13)
@@ -104,7 +108,7 @@ def test_a_flush_of_less_than_what_was_told_is_abandoned(storage: Storage) -> No
 
 
 def test_a_flush_is_not_concluded_by_what_others_told(storage: Storage) -> None:
-    flush = registry_outbox(storage, CODELISTS, 3, [Told(12, ("FREQ",))], flush=True)
+    flush = registry_outbox(storage, CODELISTS, 3, [RegistryChange(12, ("FREQ",))], flush=True)
     Outboxes(storage, "codelists").move(flush.outbox, "approved", reason="good")
     kafka = FakeTarget()
     kafka.stand(0, "of another instance", 1, 7, 12, deletions=True)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
 
 CALL_SECONDS = 10.0
-# Short enough that a refused login or a missing broker is soon told; a listing that timed out is asked for again.
+# Short enough that a refused login or a missing broker is soon reported; a listing that timed out is repeated.
 LISTING_SECONDS = 3.0
 BULK = 500
 # What a user has to be allowed, by what is tried; DESCRIBE is enough for anything else.
@@ -46,16 +46,16 @@ T = TypeVar("T")
 
 
 class AdminCalls:
-    """Those of one admin client, which is made with the first of them.
+    """The calls of one admin client, which is made with the first call.
 
     Args:
         settings: the connection.
-        patience: how long brokers are waited for.
+        broker_wait: how long brokers are waited for.
     """
 
-    def __init__(self, settings: ClientSettings, patience: BrokerWait) -> None:
+    def __init__(self, settings: ClientSettings, broker_wait: BrokerWait) -> None:
         self._settings = settings
-        self._patience = patience
+        self._broker_wait = broker_wait
         self._watch = ClientCallbacks()
 
     @cached_property
@@ -70,18 +70,18 @@ class AdminCalls:
                 self._client.poll(0)
                 self._wait_or_raise(error_in(failure), doing, topic)
             else:
-                self._patience.relieve()
+                self._broker_wait.reset()
                 return answer
 
     def _settle(self, call: Callable[[], Mapping[str, Future[None]]], doing: str) -> None:
-        """Makes the call until every answer is a success or says that it was done before."""
+        """Repeats the call until every response is a success or says that it was done before."""
         waiting = call()
         while waiting:
             again = [name for name, future in waiting.items() if not self._settled(future, doing, name)]
             if not again:
                 break
             waiting = {name: future for name, future in call().items() if name in set(again)}
-        self._patience.relieve()
+        self._broker_wait.reset()
 
     def _settled(self, future: Future[None], doing: str, name: str) -> bool:
         try:
@@ -99,7 +99,7 @@ class AdminCalls:
         self._watch.raise_refusal(f"{doing} topics")
         if meaning(error) not in {ErrorClass.SAME_CALL_AGAIN, ErrorClass.SEND_AGAIN, ErrorClass.BROKERS_AWAY}:
             raise translated(error, f"{doing} topics", topic=topic, needs=_NEEDED.get(doing, "DESCRIBE"))
-        self._patience.waited(self._watch.last_words(error))
+        self._broker_wait.check(self._watch.last_error(error))
 
 
 def _was_done_before(error: KafkaErrorLike) -> bool:
@@ -196,7 +196,7 @@ class TopicListing(AdminCalls):
 
         A topic of which a broker can't say yet where it is (its leader is being chosen) is asked for again.
         """
-        started = self._patience.now()
+        started = self._broker_wait.now()
         while True:
             metadata = self._until_answered(
                 lambda: self._client.list_topics(topic=only, timeout=LISTING_SECONDS), "listing"
@@ -204,7 +204,7 @@ class TopicListing(AdminCalls):
             unsaid = [name for name, topic in metadata.topics.items() if _is_unsaid(topic)]
             if not unsaid:
                 return _listed(metadata)
-            self._patience.waited_since(started, f"no broker says yet where {unsaid[0]} is")
+            self._broker_wait.check_since(started, f"no broker says yet where {unsaid[0]} is")
             time.sleep(VISIBLE_POLL_SECONDS)
 
     def found(self, name: str) -> ListedTopic | None:
@@ -250,7 +250,7 @@ class TopicListing(AdminCalls):
         Args:
             wanted: partitions by topic.
             seconds: how long no further topic may become usable.
-            waiting: is told now and then how many are missing.
+            waiting: receives now and then how many are missing.
 
         Raises:
             RetriableError: no further topic became usable for so long.
@@ -369,7 +369,7 @@ class TopicOffsets(TopicListing):
 
         level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         found: dict[tuple[str, int], ListOffsetsResultInfo] = {}
-        waiting, started = list(places), self._patience.now()
+        waiting, started = list(places), self._broker_wait.now()
         while waiting:
             wanted, before = {TopicPartition(*place): what for place in waiting[:BULK]}, len(found)
             answers = self._client.list_offsets(wanted, isolation_level=level, request_timeout=CALL_SECONDS)
@@ -394,17 +394,17 @@ class TopicOffsets(TopicListing):
                 self._wait_or_raise(error, "finding offsets in", topic)
                 return None
             # Brokers answer all the while, so only the time since the first question counts.
-            self._patience.waited_since(started, f"a broker does not know {topic} yet")
+            self._broker_wait.check_since(started, f"a broker does not know {topic} yet")
             return None
         if answer.offset < least:
             # No answer yet: taken for an offset, a ledger would be read as empty.
-            self._patience.waited_since(started, f"{topic}[{partition}] has no leader that says where it ends")
+            self._broker_wait.check_since(started, f"{topic}[{partition}] has no leader that says where it ends")
             return None
-        self._patience.relieve()
+        self._broker_wait.reset()
         return answer
 
     def _is_behind(self, error: KafkaErrorLike, topic: str, partition: int) -> bool:
-        """Whether a broker has not heard yet of a partition that another one lists: each learns of it by itself."""
+        """Returns whether a broker does not know a partition yet that another one lists: each learns of it alone."""
         if error.name() != "UNKNOWN_TOPIC_OR_PART":
             return False
         for _ in range(_LOOKS_FOR_A_PARTITION):
@@ -432,22 +432,22 @@ class NewTopicOrder:
 
 
 class TopicAdmin(TopicOffsets, TopicConfigs):
-    """All that brokers are asked about topics, and told to do with them.
+    """All requests about topics: listing, offsets, configuration, creation.
 
     Args:
         settings: the connection.
-        patience: how long brokers are waited for.
+        broker_wait: how long brokers are waited for.
     """
 
     def create(self, orders: Sequence[NewTopicOrder], created: Callable[[int], None] = lambda count: None) -> None:
-        """Makes topics in bulk; one that exists meanwhile is as good.
+        """Makes topics in bulk; one that exists by now counts as made.
 
-        Brokers answer before they have done it, and fall behind with their own heartbeats when they are given thousands
-        at once: each bulk begins when the last topic of the one before is usable.
+        Brokers respond before the topics exist, and fall behind with their own heartbeats when they receive thousands
+        in one call: each bulk begins when the last topic of the one before is usable.
 
         Args:
             orders: the topics.
-            created: is told after each bulk how many are made.
+            created: receives after each bulk how many are made.
 
         Raises:
             KafkaConfigurationError: the brokers refuse a topic (configuration, permission, replication factor).
@@ -472,7 +472,7 @@ class TopicAdmin(TopicOffsets, TopicConfigs):
             created(count)
 
     def grow(self, name: str, partitions: int) -> None:
-        """Gives a topic more partitions; having them already is as good."""
+        """Gives a topic more partitions; a topic that has them already stays as it is."""
         from confluent_kafka.admin import NewPartitions
 
         self._settle(

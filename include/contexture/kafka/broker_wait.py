@@ -31,16 +31,16 @@ class BrokerWait:
         self._since: float | None = None
         self._reported = 0.0
 
-    def relieve(self) -> None:
+    def reset(self) -> None:
         """The brokers did something: the count starts anew."""
         self._since = None
 
-    def waited(self, cause: str, *, said_at_once: bool = True) -> None:
+    def check(self, cause: str, *, report_immediately: bool = True) -> None:
         """Notes that nothing happened, and why as far as is known.
 
         Args:
             cause: for people.
-            said_at_once: False for waits that are mostly over in a moment: they are reported when they are not.
+            report_immediately: False for waits that are mostly over in a moment: they are reported when they are not.
 
         Raises:
             BrokersAwayError: nothing happened for longer than the limit.
@@ -48,23 +48,23 @@ class BrokerWait:
         now = self._clock()
         if self._since is None:
             self._since = now
-            self._reported = now - _REPORT_EVERY_SECONDS if said_at_once else now
-        self._check(now, now - self._since, cause)
+            self._reported = now - _REPORT_EVERY_SECONDS if report_immediately else now
+        self._report_or_raise(now, now - self._since, cause)
 
-    def waited_since(self, started: float, cause: str) -> None:
+    def check_since(self, started: float, cause: str) -> None:
         """The same for a wait that began at `started` and is answered all the while.
 
         Raises:
             BrokersAwayError: it takes longer than the limit.
         """
         now = self._clock()
-        self._check(now, now - started, cause)
+        self._report_or_raise(now, now - started, cause)
 
     def now(self) -> float:
         """The time on the clock that waits are counted by."""
         return self._clock()
 
-    def _check(self, now: float, waited: float, cause: str) -> None:
+    def _report_or_raise(self, now: float, waited: float, cause: str) -> None:
         if waited >= self.limit_seconds:
             raise _brokers_away(waited, cause)
         if now - self._reported >= _REPORT_EVERY_SECONDS:

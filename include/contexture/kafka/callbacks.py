@@ -21,8 +21,8 @@ _CONSEQUENCES: Final = frozenset(
 # Since TLS 1.3 a broker refuses a client's certificate after the handshake, and the client calls it a lost connection.
 CERTIFICATE_ALERT: Final = re.compile(r"SSL alert number (?:42|43|44|45|46|48|116)\b")
 
-# What a client says that reaches no broker, and of a broker that asks for no login.
-_NOBODY: Final = frozenset({"_ALL_BROKERS_DOWN", "_TRANSPORT"})
+# What a client reports that reaches no broker, and of a broker that requires no login.
+_UNREACHABLE: Final = frozenset({"_ALL_BROKERS_DOWN", "_TRANSPORT"})
 _NO_LOGIN: Final = "not valid in current SASL state"
 _LOOK_EVERY_SECONDS: Final = 30.0
 
@@ -36,14 +36,14 @@ _WELL: Final = frozenset({"NO_ERROR", "_NO_ERROR"})
 _LOG: Final = logging.getLogger(__name__)
 
 Explain = Callable[[KafkaErrorLike, str], ContextureError | None]
-"""Finds out more about a refusal than the client says; takes it and what was tried, gives None if nothing is found."""
+"""Takes a refusal and what was attempted; returns a more exact error than the client's, None if there is none."""
 
 Look = Callable[[str], ContextureError | None]
-"""Finds out whether brokers speak another protocol than the client; takes what was tried, gives None if they don't."""
+"""Takes what was attempted; returns the error of brokers that speak another protocol, None if they do not."""
 
 
 class ClientCallbacks:
-    """Keeps the reports of one client that explain a later failure, without secrets that the client quotes.
+    """The reports of one client that explain a later failure, without secrets that the client quotes.
 
     A wrong password or an unknown authority makes calls only time out, and a refused record makes a commit only say
     how many failed: the reasons come here.
@@ -78,7 +78,7 @@ class ClientCallbacks:
         text = self.clean(error.str())
         error = error if text == error.str() else _Cleaned(error, text)
         self.last = error
-        self._is_silent = self._is_silent or error.name() in _NOBODY
+        self._is_silent = self._is_silent or error.name() in _UNREACHABLE
         if error.name() in REFUSALS or CERTIFICATE_ALERT.search(error.str()):
             self.refused = error
         elif error.fatal():
@@ -105,19 +105,19 @@ class ClientCallbacks:
         """Whether a transaction was ended by one request, which was answered well.
 
         Otherwise a copy of the request may be under way still. It would end the producer's next transaction: brokers
-        can't tell the two apart as long as the producer's epoch is the same. A client that says nothing of its requests
-        is not believed.
+        cannot distinguish the two as long as the producer's epoch is the same. A client that logs none of its requests
+        counts as uncertain.
         """
         return len(self.ends) == 1 and self.ends[0] in _WELL
 
     def on_delivery(self, error: KafkaErrorLike | None, message: MessageLike) -> None:
         """For `on_delivery`; the first failure shows most, and records thrown away with a transaction show nothing."""
         if self.delivered is not None:
-            self._tell(error, message)
+            self._report_delivery(error, message)
         if error is not None and self.undelivered is None and error.name() not in _CONSEQUENCES:
             self.undelivered = (error, message.topic())
 
-    def _tell(self, error: KafkaErrorLike | None, message: MessageLike) -> None:
+    def _report_delivery(self, error: KafkaErrorLike | None, message: MessageLike) -> None:
         assert self.delivered is not None  # asked by the caller
         try:
             self.delivered(error, message)
@@ -126,7 +126,7 @@ class ClientCallbacks:
             _LOG.warning("the delivery callback raised %s", type(problem).__name__)
 
     def raise_refusal(self, doing: str) -> None:
-        """Fails at once on what no waiting heals.
+        """Raises what no waiting can repair.
 
         Raises:
             KafkaConfigurationError: the brokers refused this user or the TLS handshake.
@@ -135,7 +135,7 @@ class ClientCallbacks:
             found = self.look(doing) if _NO_LOGIN in self.refused.str() else self.explain(self.refused, doing)
             raise found or translated(self.refused, doing)
         if self._is_silent and self._is_time_to_look():
-            # A client with TLS on a port without it, or the other way round, never hears more than that.
+            # A client with TLS on a port without it, or the other way round, never receives more than that.
             found = self.look(doing)
             if found is not None:
                 raise found
@@ -144,7 +144,7 @@ class ClientCallbacks:
         now = self._clock()
         if self._looked_at is not None and now - self._looked_at < _LOOK_EVERY_SECONDS:
             return False
-        # What was told before counts once: a connection may be lost now and then for no reason.
+        # What was reported before counts once: a connection may be lost now and then for no reason.
         self._looked_at, self._is_silent = now, False
         return True
 
@@ -158,10 +158,10 @@ class ClientCallbacks:
             otherwise = self._failed
         return otherwise, self._denied if otherwise.name() == "TOPIC_AUTHORIZATION_FAILED" else None
 
-    def last_words(self, otherwise: KafkaErrorLike) -> str:
+    def last_error(self, otherwise: KafkaErrorLike) -> str:
         """Why brokers seem to be away, as far as the client knows."""
-        told = self.last or otherwise
-        return f"{told.name()}: {told.str()}"
+        error = self.last or otherwise
+        return f"{error.name()}: {error.str()}"
 
 
 def _error_of(name: str, text: str) -> KafkaErrorLike | None:

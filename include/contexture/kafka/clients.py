@@ -31,10 +31,10 @@ _LARGEST_FAST_PIECE: Final = 1
 def tune_malloc() -> None:
     """Lets glibc merge small freed pieces of memory when they are freed, for the rest of this process.
 
-    By default it sets pieces of up to 128 bytes aside, and looks through all of them whenever a large one is asked for.
-    The client asks for such a piece for each header and frees it in another thread, so hundreds of thousands lie
-    aside: of the processor time of a sender with five headers a record, that took 22 to 29 % (measured). Without
-    headers it makes no difference. Other C libraries have nothing of the kind, and are left alone.
+    By default it stores pieces of up to 128 bytes, and searches all of them whenever a large piece is requested.
+    The client asks for such a piece for each header and frees it in another thread, so hundreds of
+    thousands are stored: that took 22 to 29 % of the processor time of a sender with five headers a record (measured).
+    Without headers it makes no difference. Other C libraries have nothing of the kind, and stay as they are.
     """
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(_LARGEST_FAST_PIECE, 0)
@@ -42,11 +42,11 @@ def tune_malloc() -> None:
 
 @cache
 def disable_clients_after_fork() -> None:
-    """Lets no child of a fork end this process's clients, for the rest of its life.
+    """Prevents every later child of a fork from ending this process's clients.
 
     The threads of a client are its parent's alone. A child whose garbage collector finds a client that its parent no
-    longer uses ends it, and waits for these threads for ever (seen in the children in which Airflow's OpenLineage
-    provider tells of a task's end). So the collector of a child leaves alone whatever there was before the fork.
+    longer uses ends it, and waits for these threads without limit (seen in the children in which Airflow's OpenLineage
+    provider reports a task's end). So the collector of a child never frees what there was before the fork.
     """
     os.register_at_fork(after_in_child=gc.freeze)
 
@@ -54,7 +54,7 @@ def disable_clients_after_fork() -> None:
 # librdkafka would write every lost connection to standard error; what matters of it reaches the watch.
 _LOG = logging.getLogger("contexture.kafka.client")
 _LOG.setLevel(logging.CRITICAL)
-# Where no one keeps logs, Python would write the rest to standard error: errors tell it.
+# Where no logging is set up, Python would write the rest to standard error: errors contain it.
 _LOG.addHandler(logging.NullHandler())
 _TLS = "_SSL"
 _KERBEROS = "No provider for SASL mechanism GSSAPI"
@@ -79,8 +79,8 @@ def call_errors() -> tuple[type[Exception], ...]:
     return (client_error(), SystemError)
 
 
-def asked(call: Callable[[], T]) -> T:
-    """What a call of the client gives.
+def call_client(call: Callable[[], T]) -> T:
+    """Returns the result of a call of the client.
 
     A fatal error that a call meets while it serves callbacks can come as the bare error. That is no exception for
     Python: no `except Exception` catches it, and no traceback can be written of it. Here it becomes what other errors
@@ -120,7 +120,7 @@ def transactional_producer(
     tune_malloc()
     _prepare(watch, settings)
     callbacks = {"error_cb": watch.on_error, "on_delivery": watch.on_delivery, "logger": _Listening(watch)}
-    # Success is reported only to anyone who asks: it costs time for every record.
+    # Success is reported only on request: it costs time for every record.
     reports = {"delivery.report.only.error": watch.delivered is None}
     options: dict[str, object] = {**settings.producer(transactional_id), **reports, **callbacks}
     # Only this part of the client's log has the response to each request to end a transaction (`ClientCallbacks`).
@@ -172,7 +172,7 @@ def admin(settings: ClientSettings, watch: ClientCallbacks) -> AdminClient:
 
 
 class _Listening:
-    """A client's logger that lets its watch hear what is told nowhere else."""
+    """A client's logger that passes on what the client reports nowhere else."""
 
     def __init__(self, watch: ClientCallbacks) -> None:
         self._watch = watch

@@ -51,7 +51,7 @@ def read_back(settings: ClientSettings, topic: str, start: int, key: bytes, seco
     """
     from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, TopicPartition
 
-    watch, patience = ClientCallbacks(), BrokerWait(seconds)
+    watch, broker_wait = ClientCallbacks(), BrokerWait(seconds)
     consumer = reader(settings, watch)
     try:
         consumer.assign([TopicPartition(topic, 0, start)])
@@ -60,11 +60,11 @@ def read_back(settings: ClientSettings, topic: str, start: int, key: bytes, seco
             watch.raise_refusal("reading back")
             error = message.error() if message is not None else None
             if message is None or (error is not None and error.name() == _END):
-                patience.waited("the committed record does not come")
+                broker_wait.check("the committed record does not come")
             elif error is not None:
                 if meaning(error) not in _HEALED_BY_WAITING:
                     raise translated(error, "reading back", topic=topic, needs="READ")
-                patience.waited(f"{error.name()}: {error.str()}")
+                broker_wait.check(f"{error.name()}: {error.str()}")
             elif message.key() == key:
                 kind, moment = message.timestamp()
                 return ReadBack(message.value() or b"", moment, kind == TIMESTAMP_LOG_APPEND_TIME)
@@ -90,7 +90,7 @@ class SentTestRecord:
     after: float
 
 
-class TrialRecords:
+class CheckRecords:
     """Sends records under one transactional id.
 
     Args:
@@ -133,8 +133,8 @@ class TrialRecords:
             ContextureError, SendAgainError: as of `ProducerSession`; nothing of it is visible then.
         """
         key, seconds = self._transactional_id.encode(), self._timeout_seconds + len(value) / _BYTES_A_SECOND
-        patience = BrokerWait(self._timeout_seconds)
-        start = TopicAdmin(self._settings, patience).ends([(topic, 0)], committed=False)[topic, 0]
+        broker_wait = BrokerWait(self._timeout_seconds)
+        start = TopicAdmin(self._settings, broker_wait).ends([(topic, 0)], committed=False)[topic, 0]
         session = self._session(topic, seconds)
         try:
             session.initialise()
@@ -190,7 +190,7 @@ class ConnectionCheck:
         self._timeout_seconds = timeout_seconds
         self._transactional_id = transactional_id
         self._given_topic = self._topic = topic
-        self._records = TrialRecords(settings, transactional_id, timeout_seconds)
+        self._records = CheckRecords(settings, transactional_id, timeout_seconds)
         self._watch = ClientCallbacks()
         self._admin = admin(settings, self._watch)
         self._sent: SentTestRecord | None = None
@@ -204,14 +204,14 @@ class ConnectionCheck:
 
     def log_in(self) -> CheckResult:
         """Asks for the cluster's metadata, which only users get."""
-        patience = BrokerWait(self._timeout_seconds)
+        broker_wait = BrokerWait(self._timeout_seconds)
         while True:
             try:
                 metadata = self._admin.list_topics(timeout=_CALL_SECONDS)
             except client_error() as failure:
                 self._admin.poll(0)
                 self._watch.raise_refusal("logging in")
-                patience.waited(self._watch.last_words(error_in(failure)))
+                broker_wait.check(self._watch.last_error(error_in(failure)))
             else:
                 break
         self.cluster_id = metadata.cluster_id
@@ -232,7 +232,7 @@ class ConnectionCheck:
         from confluent_kafka.admin import NewTopic
 
         name = f"contexture.connection-test.{uuid.uuid4().hex}"
-        # The broker's clock stands in the record then.
+        # The record then has the time of the broker's clock.
         config = {"message.timestamp.type": "LogAppendTime"}
         only_asked = self._given_topic is not None
         answers = self._admin.create_topics(
@@ -241,9 +241,9 @@ class ConnectionCheck:
         try:
             answers[name].result()
         except client_error() as failure:
-            told = translated(error_in(failure), "making a topic", needs="CREATE")
+            refused = translated(error_in(failure), "making a topic", needs="CREATE")
             return CheckResult(
-                False, told.message, f"{told.next_step}; --topic NAME tries the rest on an existing topic"
+                False, refused.message, f"{refused.next_step}; --topic NAME checks the rest on an existing topic"
             )
         if not only_asked:
             self._topic = name
@@ -392,7 +392,7 @@ def test_connection(
     timeout_seconds: float = 15.0,  # noqa: PT028 - a function for users, not one of pytest's
     transactional_id_prefix: str = "tx",  # noqa: PT028 - likewise
     topic: str | None = None,  # noqa: PT028 - likewise
-    told: Callable[[Check], None] = lambda check: None,  # noqa: PT028 - likewise
+    on_step: Callable[[Check], None] = lambda check: None,  # noqa: PT028 - likewise
 ) -> ConnectionReport:
     """Tries what a publication needs, on records of its own in a topic of its own, which is removed again.
 
@@ -404,7 +404,7 @@ def test_connection(
         timeout_seconds: for each step; the largest record gets a second more for each megabyte.
         transactional_id_prefix: of the publications that will use it.
         topic: an existing topic to send the records to, for users who may not make one. They stay in it.
-        told: gets each step as soon as it is done.
+        on_step: receives each step as soon as it is done.
 
     Raises:
         KafkaConfigurationError: the client refuses the settings.
@@ -414,7 +414,7 @@ def test_connection(
     )
     checks = []
     for check in _tried(trial, settings.bootstrap_servers, timeout_seconds):
-        told(check)
+        on_step(check)
         checks.append(check)
     return ConnectionReport(settings.identity(), trial.cluster_id, trial.brokers, tuple(checks))
 

@@ -16,7 +16,7 @@ from contexture.errors import ConfigurationError, ContextureError
 from contexture.kafka.admin import TopicAdmin
 from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.callbacks import ClientCallbacks
-from contexture.kafka.clients import asked, client_error, error_in, reader
+from contexture.kafka.clients import call_client, client_error, error_in, reader
 from contexture.kafka.error_codes import translated
 from contexture.kafka.reader import (
     PARTITIONS_AT_ONCE,
@@ -45,7 +45,7 @@ class Closes(Protocol):
     """What has an end that may wait for brokers."""
 
     def close(self) -> None:
-        """Gives back what is held and waits until that is done."""
+        """Releases what is held and waits until that is done."""
 
 
 def close_within(client: Closes, seconds: float = LEAVE_SECONDS) -> bool:
@@ -54,7 +54,7 @@ def close_within(client: Closes, seconds: float = LEAVE_SECONDS) -> bool:
     While partitions move, the client library has been seen never to come back from this call (librdkafka 2.16: some one
     in a hundred), and no signal reaches a thread that waits in there. Nothing is lost by going on: what was done is
     committed by itself, and brokers give the partitions away when they no longer hear that they are read. For the same
-    reason an error of the call is told in the log alone.
+    reason an error of the call is reported in the log only.
     """
     # A daemon: Python's own end must not wait for it either.
     closing = Thread(target=_close, args=(client,), name="leaving a group", daemon=True)
@@ -67,14 +67,14 @@ def close_within(client: Closes, seconds: float = LEAVE_SECONDS) -> bool:
 
 def _close(client: Closes) -> None:
     try:
-        asked(client.close)
+        call_client(client.close)
     except Exception as problem:
         _LOG.warning("the Kafka client left its group with %s", type(problem).__name__)
 
 
 LEDGER_PREFIX = "contexture.ledger."
 
-# Kafka's own topics, and ours that show how far senders are: no pattern means them.
+# Kafka's own topics, and ours that show how far senders are: no pattern selects them.
 _INTERNAL: Final = ("__", LEDGER_PREFIX)
 
 
@@ -105,10 +105,10 @@ class TopicFilter:
                 ) from None
 
     def chosen(self, names: Iterable[str]) -> list[str]:
-        """The names that are meant, sorted; never topics of Kafka or of ledgers."""
-        return sorted(name for name in names if self._means(name))
+        """Returns the names that match, sorted; never topics of Kafka or of ledgers."""
+        return sorted(name for name in names if self._matches(name))
 
-    def _means(self, name: str) -> bool:
+    def _matches(self, name: str) -> bool:
         if name.startswith(_INTERNAL) or not re.fullmatch(self.include, name):
             return False
         return not (self.exclude and re.fullmatch(self.exclude, name))
@@ -140,7 +140,7 @@ class GroupMember:
         group: str,
         instance: str | None,
         refresh_seconds: float,
-        patience: BrokerWait,
+        broker_wait: BrokerWait,
         *,
         open_consumer: OpenConsumer = reader,
     ) -> None:
@@ -148,7 +148,7 @@ class GroupMember:
         self._settings = settings
         self._topics = topics
         self._refresh_seconds = refresh_seconds
-        self._patience = patience
+        self._broker_wait = broker_wait
         self._watch = ClientCallbacks()
         self._options: dict[str, Option] = {
             "group.id": group,
@@ -182,13 +182,13 @@ class GroupMember:
         """Committed records of the member's partitions, as they come.
 
         Args:
-            idle_seconds: ends when none came for so long; None: goes on for ever.
+            idle_seconds: ends when none came for so long; None: never.
 
         Raises:
             OffsetGoneError: records after what the group has committed are gone.
             DamagedRecordsError: the brokers gave other bytes than were written.
             KafkaConfigurationError: a topic or the group may not be read.
-            RetriableError: brokers did not tell where the group stands in partitions that this member was given.
+            RetriableError: brokers did not return the group's offsets of partitions that this member was assigned.
         """
         last = time.monotonic()
         while idle_seconds is None or time.monotonic() - last < idle_seconds:
@@ -207,10 +207,10 @@ class GroupMember:
             yield record_of(message)
 
     def commit(self) -> None:
-        """Says that all records given so far are done with; returns when the brokers know.
+        """Commits the offsets of all records returned so far; returns when the brokers have stored them.
 
         Raises:
-            RetriableError: they could not be told; the records will come again.
+            RetriableError: brokers could not be reached; the records will come again.
         """
         try:
             self._live().commit(asynchronous=False)
@@ -239,20 +239,20 @@ class GroupMember:
     def _names(self) -> list[str]:
         if not isinstance(self._topics, TopicFilter):
             return list(self._topics)
-        return self._topics.chosen(TopicAdmin(self._settings, self._patience).listed())
+        return self._topics.chosen(TopicAdmin(self._settings, self._broker_wait).listed())
 
     def _begin(self, consumer: Consumer, places: list[TopicPartition]) -> None:
         """What no one has committed anything for is read from its beginning; anything else must be there.
 
-        Returning without an assignment leaves it to the client, which gives back what comes while it closes; asked
-        then where the group stands, it never answers.
+        Returning without an assignment leaves it to the client, which gives back what comes while it closes; a
+        request for the group's offsets would then never return.
         """
         from confluent_kafka import OFFSET_BEGINNING
 
         if self._is_leaving:
             return
         try:
-            found = asked(lambda: consumer.committed(places, timeout=_COMMITTED_SECONDS)) if places else []
+            found = call_client(lambda: consumer.committed(places, timeout=_COMMITTED_SECONDS)) if places else []
             raise_uncommitted(found)
         except client_error() as failure:
             # Out of here it would come as something that no `except` catches.
@@ -310,13 +310,13 @@ class CommittedReader:
             KafkaConfigurationError: a topic is not there, or may not be read.
             BrokersAwayError: brokers were silent for too long, or an open transaction hides the rest.
         """
-        patience = BrokerWait(self._timeout_seconds)
-        admin = self._admin(patience)
+        broker_wait = BrokerWait(self._timeout_seconds)
+        admin = self._admin(broker_wait)
         places = places_of(admin, self._names(admin))
         for at in range(0, len(places), PARTITIONS_AT_ONCE):
             some = places[at : at + PARTITIONS_AT_ONCE]
             starts = self._starts(admin, some, since)
-            yield from read_places(self._settings, patience, starts, admin.ends(some, committed=False))
+            yield from read_places(self._settings, broker_wait, starts, admin.ends(some, committed=False))
 
     def member(self, group: str, *, instance: str | None = None, refresh_seconds: float = 30.0) -> GroupMember:
         """A member of a consumer group that shares the partitions of the topics; to be used as a context manager.
@@ -330,8 +330,8 @@ class CommittedReader:
             self._settings, self._topics, group, instance, refresh_seconds, BrokerWait(self._timeout_seconds)
         )
 
-    def _admin(self, patience: BrokerWait) -> TopicAdmin:
-        return TopicAdmin(self._settings, patience)
+    def _admin(self, broker_wait: BrokerWait) -> TopicAdmin:
+        return TopicAdmin(self._settings, broker_wait)
 
     def _names(self, admin: TopicAdmin) -> list[str]:
         if isinstance(self._topics, TopicFilter):

@@ -1,12 +1,12 @@
 """Why a client cannot connect, found out after it failed: addresses, TLS handshake, files, listeners.
 
 The client says that the broker's certificate could not be verified, whatever is wrong with it. So the handshake is done
-once more, by Python, which tells an unknown authority from an expired certificate and from another host's; and the
-certificates are looked at.
+once more, by Python, which distinguishes an unknown authority, an expired certificate and another host's; and the
+certificates are inspected.
 
-A client that speaks TLS to a port without it, or the other way round, only hears that the connection was closed, as by
-a broker that is just going down. So the port is asked itself, with the first request of a login, which every listener
-answers in its own way: one without login, one with, and one behind TLS. Only an answer counts, never a silence.
+A client that speaks TLS to a port without it, or the other way round, only sees that the connection was closed, as by
+a broker that is just going down. So the port itself is queried, with the first request of a login, which every listener
+answers in its own way: one without login, one with, and one behind TLS. Only a response counts, never its absence.
 Nothing secret is sent.
 """
 

@@ -63,5 +63,5 @@ class TransactionalProducer(ListsTopics, Protocol):
 OpenProducer = Callable[["ClientSettings", str, "ClientCallbacks"], TransactionalProducer]
 
 Delivered = Callable[[KafkaErrorLike | None, MessageLike], None]
-"""Is told of each record that a broker has taken (error None) or not; within a transaction no reader sees it yet. Must
-return soon; what it raises is logged and changes nothing. Asking for it costs time for every record."""
+"""Receives each record that a broker has taken (error None) or not; within a transaction no reader sees it yet. Must
+return soon; what it raises is logged and changes nothing. Requesting these reports costs time for every record."""

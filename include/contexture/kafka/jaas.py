@@ -1,4 +1,4 @@
-"""Reading `sasl.jaas.config`, the text that tells Java clients how to log in, into options of this client.
+"""Reading `sasl.jaas.config`, the text with the login of Java clients, into options of this client.
 
 No error quotes a value of the text: it holds passwords.
 """

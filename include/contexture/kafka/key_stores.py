@@ -140,7 +140,7 @@ def _store(options: Mapping[str, object], setting: str) -> KeyStore | None:
 
 
 def _stamp(store: KeyStore) -> tuple[int, int, int]:
-    """Tells a renewed file from the one read before."""
+    """Returns what distinguishes a renewed file from the one read before."""
     try:
         status = store.path.stat()
     except OSError as error:

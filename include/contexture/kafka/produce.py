@@ -35,7 +35,7 @@ def produce_rows(
         rows: of the outbox.
         headers: the constant ones.
         when_full: takes the row for which the client's queue had no room, and returns when it is in.
-        refused: is told the topic of the row that the client did not take, before what it raised is raised.
+        refused: receives the topic of the row that the client did not take, before the client's error is raised.
     """
     columns = _arguments(rows, headers)
     iterators = [iter(column) for column in columns]
@@ -56,7 +56,7 @@ def produce_rows(
 
 
 def produce_arguments(rows: pa.RecordBatch, headers: Headers) -> Iterator[Row]:
-    """The arguments of `produce` for each row, for anyone who sends them one by one."""
+    """Returns the arguments of `produce` for each row, for callers that send rows one at a time."""
     return zip(*_arguments(rows, headers))  # noqa: B905 - what is the same for all rows has no end
 
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from contexture.errors import DefectError, RejectedError, RetriableError
 from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.callbacks import ClientCallbacks
-from contexture.kafka.clients import asked, call_errors, connect, error_in, transactional_producer
+from contexture.kafka.clients import call_client, call_errors, connect, error_in, transactional_producer
 from contexture.kafka.error_codes import ErrorClass, fenced, meaning, translated
 from contexture.kafka.errors import SendAgainError
 from contexture.kafka.interfaces import Headers, KafkaErrorLike, MessageLike, TransactionalProducer
@@ -31,12 +31,12 @@ _FATAL = "_FATAL"
 
 
 class ProducerCalls:
-    """Those of one producer.
+    """The calls of one producer, repeated while they only run out of time.
 
     Args:
         producer: a new one.
         watch: what its callbacks report to.
-        patience: how long brokers are waited for.
+        broker_wait: how long brokers are waited for.
         transaction_timeout_seconds: after how long the broker gives a transaction up.
         clock: monotonic seconds.
 
@@ -48,14 +48,14 @@ class ProducerCalls:
         self,
         producer: TransactionalProducer,
         watch: ClientCallbacks,
-        patience: BrokerWait,
+        broker_wait: BrokerWait,
         *,
         transaction_timeout_seconds: float,
         clock: Callable[[], float],
     ) -> None:
         self._producer = producer
         self._watch = watch
-        self._patience = patience
+        self._broker_wait = broker_wait
         self._timeout_seconds = transaction_timeout_seconds
         self._clock = clock
         self._outstanding = 0
@@ -72,7 +72,7 @@ class ProducerCalls:
         while not self._done(call, doing):
             self.take_reports()
             self._watch.raise_refusal(doing)
-        self._patience.relieve()
+        self._broker_wait.reset()
 
     def once(self, call: Callable[[], None], doing: str) -> None:
         """Makes a call.
@@ -81,18 +81,18 @@ class ProducerCalls:
             ContextureError, SendAgainError: it failed (`explained`).
         """
         try:
-            asked(call)
+            call_client(call)
         except call_errors() as failure:
             raise self.explained(error_in(failure), doing) from failure
 
     def refused(self, topic: str) -> None:
-        """Notes of which topic the record is that the client did not take: its error does not say."""
+        """Remembers the topic of a record that the client did not take, because its error does not name it."""
         self._refused_topic = topic
 
     def take_reports(self, seconds: float = 0) -> None:
         """Lets callbacks be called; a fatal error is raised here by the client instead of being given to one."""
         try:
-            asked(lambda: self._producer.poll(seconds))
+            call_client(lambda: self._producer.poll(seconds))
         except call_errors() as failure:
             self._watch.on_error(error_in(failure))
 
@@ -108,15 +108,15 @@ class ProducerCalls:
             self._watch.raise_refusal(doing)
             if self._watch.fatal is not None:
                 raise self.explained(self._watch.fatal, doing)
-            self._patience.waited("no broker takes records", said_at_once=False)
-        self._patience.relieve()
+            self._broker_wait.check("no broker takes records", report_immediately=False)
+        self._broker_wait.reset()
 
     def await_delivery(self, seconds: float) -> None:
         """Waits until nothing is left in the client's queue, a record was refused, or the seconds are over."""
         until = self._clock() + seconds
         while len(self._producer) and not self._watch.has_failed and self._clock() < until:
             try:
-                asked(lambda: self._producer.flush(_FLUSH_SECONDS))
+                call_client(lambda: self._producer.flush(_FLUSH_SECONDS))
             except call_errors() as failure:
                 self._watch.on_error(error_in(failure))
 
@@ -138,9 +138,9 @@ class ProducerCalls:
                 if not len(self._producer):
                     raise _larger_than_queue(str(row[0])) from full
                 if len(self._producer) < outstanding:
-                    self._patience.relieve()
+                    self._broker_wait.reset()
                 else:
-                    self._patience.waited("no broker takes records", said_at_once=False)
+                    self._broker_wait.check("no broker takes records", report_immediately=False)
             except call_errors():
                 self.refused(str(row[0]))
                 raise
@@ -150,10 +150,10 @@ class ProducerCalls:
     def close(self, seconds: float) -> None:
         """Throws away what is queued, and gives an open transaction so long to be aborted."""
         with suppress(*call_errors(), RuntimeError):
-            asked(self._producer.purge)
+            call_client(self._producer.purge)
         if self.began is not None:
             with suppress(*call_errors(), RuntimeError):
-                asked(lambda: self._producer.abort_transaction(seconds))
+                call_client(lambda: self._producer.abort_transaction(seconds))
 
     def _learn_fatal(self) -> None:
         """Learns why a client has failed, which it says on a callback once, and to every call that begins something.
@@ -162,7 +162,7 @@ class ProducerCalls:
         exception (confluent-kafka 2.16).
         """
         try:
-            asked(self._producer.begin_transaction)
+            call_client(self._producer.begin_transaction)
         except call_errors() as failure:
             self._watch.on_error(error_in(failure))
 
@@ -179,15 +179,15 @@ class ProducerCalls:
             # The client calls its own transaction time-out a fencing: it is one only within the time-out.
             return self._timed_out() if self._is_old() else fenced(f"{cause.name()}: {cause.str()}")
         # A refusal that comes as a delivery report is the brokers'; the client's own is raised by the call.
-        told = translated(cause, doing, topic=topic, by_broker=self._watch.undelivered is not None)
+        failure = translated(cause, doing, topic=topic, by_broker=self._watch.undelivered is not None)
         if means in {ErrorClass.CONFIGURATION, ErrorClass.REJECTED, ErrorClass.FATAL}:
-            return told
+            return failure
         is_old = self._is_old()
-        return SendAgainError(told, counted=not (means is ErrorClass.BROKERS_AWAY or is_old), outlived=is_old)
+        return SendAgainError(failure, counted=not (means is ErrorClass.BROKERS_AWAY or is_old), outlived=is_old)
 
     def _done(self, call: Callable[[], None], doing: str) -> bool:
         try:
-            asked(call)
+            call_client(call)
         except call_errors() as failure:
             error = error_in(failure)
             if meaning(error) is not ErrorClass.SAME_CALL_AGAIN:
@@ -199,9 +199,9 @@ class ProducerCalls:
     def _wait(self, error: KafkaErrorLike) -> None:
         outstanding = len(self._producer)
         if outstanding < self._outstanding:
-            self._patience.relieve()
+            self._broker_wait.reset()
         self._outstanding = outstanding
-        self._patience.waited(self._watch.last_words(error))
+        self._broker_wait.check(self._watch.last_error(error))
 
     def _is_old(self) -> bool:
         return self.began is not None and self._clock() - self.began >= self._timeout_seconds
@@ -263,8 +263,8 @@ _GOODBYE_SECONDS = 5.0
 ABORTED_KEY = b"contexture: aborted"
 """The key of the record that goes to a partition to abort what is undecided there (compacted topics want one)."""
 
-# What `produce` takes where nothing is said, and which of it is told of the delivery: the client looks at `on_delivery`
-# only where no `callback` is given, and None is one.
+# The defaults of `produce`, and which argument receives the delivery report: the client uses `on_delivery` only where
+# no `callback` is passed, and None counts as one.
 _DEFAULTS: Final[Row] = (None, None, None, -1, None, None, 0, None)
 _CALLBACK: Final = 4
 # Reports of records follow the failure of their transaction at once.
@@ -279,7 +279,7 @@ class ProducerSession:
     Args:
         producer: a new one.
         watch: what its callbacks report to.
-        patience: how long brokers are waited for; shared by the sessions of one sending.
+        broker_wait: how long brokers are waited for; shared by the sessions of one sending.
         ledger_topic: where the transactions' last row goes.
         transaction_timeout_seconds: after how long the broker gives a transaction up.
         clock: monotonic seconds.
@@ -293,7 +293,7 @@ class ProducerSession:
         self,
         producer: TransactionalProducer,
         watch: ClientCallbacks,
-        patience: BrokerWait,
+        broker_wait: BrokerWait,
         *,
         ledger_topic: str,
         transaction_timeout_seconds: float,
@@ -306,14 +306,14 @@ class ProducerSession:
         self._knows_all_topics = False
         self.is_uncertain = False
         self._calls = ProducerCalls(
-            producer, watch, patience, transaction_timeout_seconds=transaction_timeout_seconds, clock=clock
+            producer, watch, broker_wait, transaction_timeout_seconds=transaction_timeout_seconds, clock=clock
         )
 
     def initialise(self, topics: int = 0) -> None:
         """Fences earlier senders of this shard and settles what they left open.
 
         Args:
-            topics: for how many there will be records at once, as far as is known (`meet`).
+            topics: for how many there will be records at once, as far as is known (`connect_to_brokers`).
 
         Raises:
             KafkaConfigurationError: refused (user, TLS, transactional id, time-out above the brokers').
@@ -323,15 +323,15 @@ class ProducerSession:
         connect(self._producer, self._ledger_topic, _CALL_SECONDS)
         # That was answered by the address given; the second answer is the broker's own. Without it, every other start
         # finds no broker connected and sleeps for half a second.
-        if not self.meet(topics):
+        if not self.connect_to_brokers(topics):
             connect(self._producer, self._ledger_topic, _CALL_SECONDS)
         self._calls.until_done(lambda: self._producer.init_transactions(_CALL_SECONDS), "starting the sender")
 
-    def meet(self, topics: int) -> bool:
-        """Lets the client learn where all topics are, before it is given records for that many; True if it asked.
+    def connect_to_brokers(self, topics: int) -> bool:
+        """Lists all topics before the client receives records for that many; returns whether it did.
 
-        Otherwise it asks for each of them when its first record comes, while the record waits: of 10,000 records for
-        1,000 topics, a commit took four times as long.
+        Otherwise the client queries each topic when its first record comes, while the record waits: of 10,000 records
+        for 1,000 topics, a commit took four times as long.
         """
         if topics <= _TOPICS_ASKED_FOR_SINGLY or self._knows_all_topics:
             return False
@@ -370,8 +370,8 @@ class ProducerSession:
 
         Args:
             row: arguments of the client's `produce`.
-            refused: is told, now or while the transaction goes on, that this record can never be sent. Nothing of the
-                transaction may be committed then.
+            refused: receives the error, now or later in the transaction, of a record that can never be sent.
+                Nothing of the transaction may be committed then.
 
         Raises:
             RejectedError: another record of the transaction was refused, or this one is larger than the queue.
@@ -386,7 +386,7 @@ class ProducerSession:
         call: Row = (*row, *_DEFAULTS[len(row) :])
         call = (*call[:_CALLBACK], reported, *call[_CALLBACK + 1 :])
         try:
-            asked(lambda: self._producer.produce(*call))  # type: ignore[arg-type]
+            call_client(lambda: self._producer.produce(*call))  # type: ignore[arg-type]
         except BufferError:
             self._calls.once(lambda: self._calls.when_full(call), "sending a record")
         except call_errors() as failure:
@@ -475,7 +475,7 @@ def _rejected(error: KafkaErrorLike, topic: str, *, by_broker: bool) -> Rejected
 def open_session(
     settings: ClientSettings,
     transactional_id: str,
-    patience: BrokerWait,
+    broker_wait: BrokerWait,
     *,
     ledger_topic: str,
     delivered: Delivered | None = None,
@@ -487,9 +487,9 @@ def open_session(
     Args:
         settings: the connection.
         transactional_id: only one living sender has it.
-        patience: how long brokers are waited for.
+        broker_wait: how long brokers are waited for.
         ledger_topic: where the transactions' last row goes.
-        delivered: is told of each record that a broker has taken or not.
+        delivered: receives each record that a broker has taken or not.
         open_producer, clock: for tests.
 
     Raises:
@@ -500,7 +500,7 @@ def open_session(
     return ProducerSession(
         open_producer(settings, transactional_id, watch),
         watch,
-        patience,
+        broker_wait,
         ledger_topic=ledger_topic,
         transaction_timeout_seconds=settings.transaction_timeout_seconds,
         clock=clock,

@@ -32,7 +32,7 @@ _LONGEST: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class PropertyDescription:
     """A property as the client describes it; `alias_of` names the one it is another name of."""
 
     name: str
@@ -44,15 +44,15 @@ class Known:
 
 
 @cache
-def catalogue() -> Mapping[str, Known]:
+def catalogue() -> Mapping[str, PropertyDescription]:
     """What the installed client knows, by name."""
     from confluent_kafka import cimpl
 
     # Symbols of librdkafka are found through the module that is linked to it, however it was installed.
     library = ctypes.CDLL(cimpl.__file__)
-    found: dict[str, Known] = {}
+    found: dict[str, PropertyDescription] = {}
     for known in _parsed(_described(library)):
-        # What stands among the properties of topics too counts as it stands before.
+        # Of a property that is listed for topics too, the first description counts.
         found.setdefault(known.name, known)
     # The table names what any client may have, not what this one was built with.
     found[_FEATURES] = replace(found[_FEATURES], default=_features(library))
@@ -87,11 +87,13 @@ def _features(library: ctypes.CDLL) -> str:
     return text.value.decode()
 
 
-def _parsed(text: str) -> Iterator[Known]:
+def _parsed(text: str) -> Iterator[PropertyDescription]:
     for row in filter(None, map(_ROW.fullmatch, text.splitlines())):
         words = row["words"].strip()
         alias = words.removeprefix(_ALIAS).partition("`")[0] if words.startswith(_ALIAS) else ""
-        yield Known(row["name"], row["applies"], row["range"].strip(), row["default"].strip(), words, alias)
+        yield PropertyDescription(
+            row["name"], row["applies"], row["range"].strip(), row["default"].strip(), words, alias
+        )
 
 
 _IN_FLIGHT: Final = 5
@@ -135,8 +137,8 @@ def _number(options: Mapping[str, object], name: str) -> float | None:
         return None
 
 
-# The client tells the first one that it meets.
-_TOLD: Final = re.compile(r'No such configuration property: "([^"]*)"')
+# The client names only the first unknown property.
+_UNKNOWN: Final = re.compile(r'No such configuration property: "([^"]*)"')
 
 
 def unknown(names: Iterable[str]) -> list[str]:
@@ -158,9 +160,9 @@ def refusal(names: Iterable[str]) -> KafkaConfigurationError:
     )
 
 
-def refusal_of(told: str) -> KafkaConfigurationError | None:
+def refusal_of(text: str) -> KafkaConfigurationError | None:
     """The error for the name that the client said it doesn't know; None where it said something else."""
-    found = _TOLD.search(told)
+    found = _UNKNOWN.search(text)
     return refusal([found[1]]) if found is not None else None
 
 
@@ -241,7 +243,7 @@ def _main_name(name: str) -> str:
 
 
 def _property(
-    known: Known, ours: Mapping[str, object], said: Mapping[str, str], sources: Mapping[str, str]
+    known: PropertyDescription, ours: Mapping[str, object], said: Mapping[str, str], sources: Mapping[str, str]
 ) -> ClientProperty:
     main = _main_name(known.name)
     default = catalogue()[main].default if main in catalogue() else known.default

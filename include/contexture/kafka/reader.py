@@ -27,7 +27,7 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class GroupOffsets:
-    """Where a consumer group stands; nothing is committed by reading from there."""
+    """The committed offsets of a consumer group; reading from them commits nothing."""
 
     group: str
 
@@ -164,12 +164,12 @@ def read_committed(
         KafkaConfigurationError: a topic is not there, or may not be read.
         BrokersAwayError: brokers were silent for too long, or an open transaction hides the rest.
     """
-    patience = BrokerWait(timeout_seconds)
-    admin = TopicAdmin(settings, patience)
+    broker_wait = BrokerWait(timeout_seconds)
+    admin = TopicAdmin(settings, broker_wait)
     places = places_of(admin, sorted(set(topics)))
     for at in range(0, len(places), PARTITIONS_AT_ONCE):
         some = places[at : at + PARTITIONS_AT_ONCE]
-        yield from read_places(settings, patience, _beginnings(some), admin.ends(some, committed=False))
+        yield from read_places(settings, broker_wait, _beginnings(some), admin.ends(some, committed=False))
 
 
 def read_up_to(
@@ -186,15 +186,15 @@ def read_up_to(
         KafkaConfigurationError: a topic may not be read.
         BrokersAwayError: brokers were silent for too long.
     """
-    patience, places = BrokerWait(timeout_seconds), sorted(ends)
+    broker_wait, places = BrokerWait(timeout_seconds), sorted(ends)
     for at in range(0, len(places), PARTITIONS_AT_ONCE):
         some = {place: ends[place] for place in places[at : at + PARTITIONS_AT_ONCE]}
-        yield from read_places(settings, patience, _beginnings(some), some)
+        yield from read_places(settings, broker_wait, _beginnings(some), some)
 
 
 def read_places(
     settings: ClientSettings,
-    patience: BrokerWait,
+    broker_wait: BrokerWait,
     starts: Mapping[Place, int],
     ends: Mapping[Place, int],
     *,
@@ -208,7 +208,7 @@ def read_places(
         KafkaConfigurationError: a topic may not be read.
         BrokersAwayError: brokers were silent for too long, or an open transaction hides the rest.
     """
-    yield from _Reading(settings, patience, isolation).records(starts, ends)
+    yield from _Reading(settings, broker_wait, isolation).records(starts, ends)
 
 
 def _beginnings(places: Iterable[Place]) -> dict[Place, int]:
@@ -232,9 +232,9 @@ def places_of(admin: TopicAdmin, topics: list[str]) -> list[Place]:
 class _Reading:
     """Reads some partitions to their ends."""
 
-    def __init__(self, settings: ClientSettings, patience: BrokerWait, isolation: str) -> None:
+    def __init__(self, settings: ClientSettings, broker_wait: BrokerWait, isolation: str) -> None:
         self._settings = settings
-        self._patience = patience
+        self._broker_wait = broker_wait
         self._isolation = isolation
         self._watch = ClientCallbacks()
 
@@ -262,7 +262,7 @@ class _Reading:
             place = (str(message.topic()), int(message.partition() or 0))
             if error is None:
                 if place in left and int(message.offset() or 0) < left[place]:
-                    self._patience.relieve()
+                    self._broker_wait.reset()
                     yield record_of(message)
             elif error.code() == KafkaError._PARTITION_EOF:
                 # The end may be an offset that holds no record (a transaction's marker): the position shows.
@@ -270,17 +270,17 @@ class _Reading:
                     left.pop(place, None)
             else:
                 raise_unreadable(error, message)
-                # An answer all the same, so that nothing but its own repetition tells that it does not end.
-                self._patience.waited(f"{error.name()}: {error.str()}", said_at_once=False)
+                # The broker did respond, so only repetition shows that the error does not end.
+                self._broker_wait.check(f"{error.name()}: {error.str()}", report_immediately=False)
 
     def _nothing_came(self, left: dict[Place, int]) -> None:
         self._watch.raise_refusal("reading")
         topic, partition = next(iter(left))
-        told = self._watch.last
+        error = self._watch.last
         cause = (
-            f"{told.name()}: {told.str()}" if told else f"an open transaction on {topic}[{partition}] hides the rest"
+            f"{error.name()}: {error.str()}" if error else f"an open transaction on {topic}[{partition}] hides the rest"
         )
-        self._patience.waited(cause)
+        self._broker_wait.check(cause)
 
 
 def record_of(message: Message) -> TopicRecord:
@@ -319,14 +319,14 @@ def newest_records(
         KafkaConfigurationError: a topic is not there, or may not be read.
         BrokersAwayError: brokers were silent for too long.
     """
-    patience = BrokerWait(timeout_seconds)
-    admin = TopicAdmin(settings, patience)
+    broker_wait = BrokerWait(timeout_seconds)
+    admin = TopicAdmin(settings, broker_wait)
     places = places_of(admin, sorted(set(topics)))
     newest: list[TopicRecord] = []
     for at in range(0, len(places), PARTITIONS_AT_ONCE):
         some = places[at : at + PARTITIONS_AT_ONCE]
         reach = _Reach(admin.beginnings(some), admin.ends(some, committed=True))
-        newest = sorted([*newest, *reach.tails(settings, patience, count)], key=_order)[-count:]
+        newest = sorted([*newest, *reach.tails(settings, broker_wait, count)], key=_order)[-count:]
     return newest
 
 
@@ -337,13 +337,13 @@ class _Reach:
         self._first = first
         self._ends = ends
 
-    def tails(self, settings: ClientSettings, patience: BrokerWait, count: int) -> Iterator[TopicRecord]:
+    def tails(self, settings: ClientSettings, broker_wait: BrokerWait, count: int) -> Iterator[TopicRecord]:
         """The last records of each partition; read from further back where there were fewer."""
         left, back = list(self._ends), _OFFSETS_OF_A_RECORD * count
         while left:
             starts = {place: max(self._first[place], self._ends[place] - back) for place in left}
             found: dict[Place, deque[TopicRecord]] = {place: deque(maxlen=count) for place in left}
-            for record in read_places(settings, patience, starts, {place: self._ends[place] for place in left}):
+            for record in read_places(settings, broker_wait, starts, {place: self._ends[place] for place in left}):
                 found[record.topic, record.partition].append(record)
             whole = {place for place in left if len(found[place]) == count or starts[place] == self._first[place]}
             for place in whole:

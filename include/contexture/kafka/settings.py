@@ -146,7 +146,7 @@ def _timeouts(options: Mapping[str, object], default: object) -> list[str]:
     given = str(options.get("message.timeout.ms", default))
     limit = str(options.get("transaction.timeout.ms", default))
     if "message.timeout.ms" not in options or not (given + limit).isdecimal() or 0 < int(given) <= int(limit):
-        # What is no number is told as such.
+        # What is no number is reported elsewhere.
         return []
     return [f"message.timeout.ms: remove it, or set it to transaction.timeout.ms ({limit}) or less"]
 

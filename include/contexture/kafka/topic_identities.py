@@ -116,7 +116,7 @@ class TopicIdentities(AdminCalls):
                 elif not is_answered:
                     again.append(name)
             waiting = again
-        self._patience.relieve()
+        self._broker_wait.reset()
         return found
 
     def _describe(self, names: list[str]) -> dict[str, Future[Any]]:

@@ -55,7 +55,7 @@ class Claims:
         settings: the connection.
         names: the publication's transactional ids.
         ledger: its ledger.
-        patience: how long brokers are waited for.
+        broker_wait: how long brokers are waited for.
         open_producer: for tests.
         sleep: seconds.
     """
@@ -66,14 +66,14 @@ class Claims:
         names: SenderNames,
         ledger: LedgerPort,
         *,
-        patience: BrokerWait | None = None,
+        broker_wait: BrokerWait | None = None,
         open_producer: OpenProducer = transactional_producer,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._settings = settings
         self._names = names
         self._ledger = ledger
-        self._patience = patience or BrokerWait(300.0)
+        self._broker_wait = broker_wait or BrokerWait(300.0)
         self._open_producer = open_producer
         self._sleep = sleep
 
@@ -95,25 +95,25 @@ class Claims:
         """
         self._ledger.prepare(shards)
         entries = {shard: self._ledger.read(shard) for shard in range(self._ledger.partitions())}
-        standings = {shard: _stands(entry, outbox, sequence) for shard, entry in entries.items()}
-        if any(standing == "later" for standing in standings.values()):
+        orders = {shard: _order_of(entry, outbox, sequence) for shard, entry in entries.items()}
+        if "later" in orders.values():
             return ClaimReport((), superseded=True)
         claimed: list[int] = []
-        for shard, standing in standings.items():
-            if shard not in used and standing == "earlier":
+        for shard, order in orders.items():
+            if shard not in used and order == "earlier":
                 if not self._in_session(shard, partial(self._claim_shard, shard, outbox, sequence)):
                     return ClaimReport(tuple(claimed), superseded=True)
                 claimed.append(shard)
         return ClaimReport(tuple(claimed), superseded=False)
 
     def clear(self, topics: Collection[str], hidden: HiddenPort) -> None:
-        """Aborts what earlier senders left undecided in topics, for it holds back readers.
+        """Aborts what earlier senders left undecided in topics, because readers see nothing behind it.
 
         Call it when all shards are claimed: then no sender is left that could end it.
 
         Args:
             topics: where outboxes of the publication went, and the next one goes.
-            hidden: looks at what readers don't see.
+            hidden: reads what readers do not see.
 
         Raises:
             RetriableError, FencedError, BrokersAwayError: as of `claim`.
@@ -137,10 +137,10 @@ class Claims:
             places = sorted(hidden.spans({topic for topic, _ in places}))
         return places
 
-    def begin_log(self, outbox: str, sequence: int, transaction: int) -> int:
-        """Agrees with other instances that what a registry did up to a transaction is not told by anyone.
+    def set_log_start(self, outbox: str, sequence: int, transaction: int) -> int:
+        """Records in the ledger that no instance sends what a registry did up to a transaction.
 
-        Nothing is written when the ledger says already how far the log is told.
+        Nothing is written when the ledger contains already up to which transaction the log was sent.
 
         Args:
             outbox: its id; it holds no records.
@@ -148,19 +148,19 @@ class Claims:
             transaction: the registry's newest.
 
         Returns:
-            How far the log is told: `transaction`, or what stands in the ledger.
+            The transaction up to which the log counts as sent: `transaction`, or the ledger's.
 
         Raises:
             FencedError: another sender fenced this one four times in a row.
             BrokersAwayError: the brokers stayed away.
         """
         self._ledger.prepare(1)
-        known = _told(self._ledger.read(0))
+        known = _sent_position(self._ledger.read(0))
         if known is not None:
             return known
 
         def begin(session: ProducerSession) -> int:
-            known = _told(self._ledger.settled(0))
+            known = _sent_position(self._ledger.read_committed(0))
             if known is None:
                 entry = LedgerEntry(outbox, sequence, 0, 0, 0, -1, transaction, datetime.now(UTC), True)
                 self._write(session, 0, entry)
@@ -174,15 +174,15 @@ class Claims:
         session.commit()
 
     def _claim_shard(self, shard: int, outbox: str, sequence: int, session: ProducerSession) -> bool:
-        """False when a later outbox took the shard meanwhile."""
-        before = self._ledger.settled(shard)
-        if _stands(before, outbox, sequence) == "later":
+        """Claims one shard; returns False when a later outbox has it by now."""
+        before = self._ledger.read_committed(shard)
+        if _order_of(before, outbox, sequence) == "later":
             return False
         self._write(session, shard, _claimed(outbox, sequence, before))
         return True
 
     def _in_session(self, shard: int, act: Callable[[ProducerSession], _Done]) -> _Done:
-        """Acts as the shard's only sender; after a fencing again, for by then the ledger may show another row."""
+        """Acts as the shard's only sender; repeats it after a fencing, because the ledger may then have another row."""
         for wait in FENCED_WAITS_SECONDS:
             try:
                 return self._try_in_session(shard, act)
@@ -195,7 +195,7 @@ class Claims:
         session = open_session(
             self._settings,
             self._names.transactional_id(shard),
-            self._patience,
+            self._broker_wait,
             ledger_topic=self._ledger.topic,
             open_producer=self._open_producer,
         )
@@ -208,7 +208,7 @@ class Claims:
             session.close()
 
 
-def _stands(entry: LedgerEntry | None, outbox: str, sequence: int) -> str:
+def _order_of(entry: LedgerEntry | None, outbox: str, sequence: int) -> str:
     if entry is None or entry.sequence < sequence:
         return "earlier"
     if entry.sequence > sequence:
@@ -218,15 +218,15 @@ def _stands(entry: LedgerEntry | None, outbox: str, sequence: int) -> str:
     return "same"
 
 
-def _told(entry: LedgerEntry | None) -> int | None:
+def _sent_position(entry: LedgerEntry | None) -> int | None:
     return None if entry is None else entry.source_transaction
 
 
 def _claimed(outbox: str, sequence: int, before: LedgerEntry | None) -> LedgerEntry:
-    """The row of a claim. How far a registry's log is told stays in it: nothing is told by claiming."""
-    told = before.source_transaction if before else None
+    """Returns the row of a claim. The sent position of a registry's log stays in it, because a claim sends nothing."""
+    position = before.source_transaction if before else None
     deletions = before.source_deletions if before else False
-    return LedgerEntry(outbox, sequence, 0, 0, 0, -1, told, datetime.now(UTC), deletions)
+    return LedgerEntry(outbox, sequence, 0, 0, 0, -1, position, datetime.now(UTC), deletions)
 
 
 def _try_again(error: ContextureError) -> RetriableError:

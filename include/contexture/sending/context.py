@@ -1,10 +1,10 @@
-"""What a sender is given besides the outbox: its own encoder, progress, and the objects it sends with.
+"""What a sender needs besides the outbox: its own encoder, progress, and the objects it sends with.
 
     Publisher(settings, names, shards=2, encode=encoded_values(to_avro), delivered=count)
 
 An encoder takes rows of the outbox as they are sent, thousands at a time, and gives as many in the same order. It may
 change `value`, `key`, `partition`, `timestamp` and `header:<name>` columns, but not where rows go or which transaction
-they are in. The same rows must always give the same: what is sent again after a failure must be what was sent before.
+they are in. The same rows must always have the same result, because a repetition must equal what was sent before.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def encoded_values(encode: Callable[[bytes], bytes]) -> Encode:
 
 
 def partitioned(settings: ClientSettings, choose: Callable[[bytes | None, int], int]) -> Encode:
-    """A partitioner of one's own: `choose` gets a record's key and how many partitions its topic has.
+    """Returns an encoder that chooses partitions by a record's key and the number of partitions of its topic.
 
-    Records that name their partition keep it. How many there are is asked for once for each topic. Records of one key
-    are in order only if it always goes to the same partition.
+    Records that name their partition keep it. The number is requested once for each topic. Records of one key are in
+    order only if it always goes to the same partition.
     """
     counts: dict[str, int] = {}
 
@@ -108,10 +108,10 @@ Step = Literal["connecting", "sending", "waiting", "again", "done"]
 
 @dataclass(frozen=True, slots=True)
 class SendProgress:
-    """Where the sending of one shard stands.
+    """How far the sending of one shard is.
 
     Attributes:
-        step: what is going on; `waiting` is for the brokers, `again` is a transaction that is done again.
+        step: the current step; `waiting` is for the brokers, `again` is a transaction that is repeated.
         shard: which shard.
         position: the next position to be committed.
         records: how many the shard holds.
@@ -131,18 +131,18 @@ class Progress(Protocol):
     def __call__(self, progress: SendProgress, /) -> None: ...
 
 
-def silent(progress: SendProgress, /) -> None:
-    """Tells no one."""
+def ignore_progress(progress: SendProgress, /) -> None:
+    """Reports nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class SendContext:
-    """What a sending works with; `Publisher` says what each of them is."""
+    """The objects that one sending uses; `Publisher` describes each of them."""
 
     settings: ClientSettings
     names: SenderNames
     shards: int
-    patience: BrokerWait
+    broker_wait: BrokerWait
     ledger: LedgerPort
     hidden: HiddenPort
     requests: RequestLimit
@@ -163,7 +163,7 @@ class SendContext:
         return open_session(
             one_by_one(self.settings) if careful else self.settings,
             self.names.transactional_id(shard),
-            self.patience,
+            self.broker_wait,
             ledger_topic=self.ledger.topic,
             delivered=self.delivered,
             open_producer=self.open_producer,

@@ -1,9 +1,9 @@
 """Dead letters: finding the records of a transaction that can never be sent, and sending it without them.
 
-A refusal by the brokers is one of a whole batch of records, and the client does not say which of them is meant. So a
-transaction with a refused record is done again with a client that sends each record in a batch of its own: then a
-refusal names its record. And again, with a dead letter in the place of each record that was found, until nothing is
-refused any more. A record that was refused only for those beside it in its batch is sent in the end.
+Brokers refuse a whole batch of records, and the client does not say which of its records is the cause. So a
+transaction with a refused record is repeated with a client that sends each record in a batch of its own: then a
+refusal names its record. It is repeated again, with a dead letter in the place of each record that was found, until
+nothing is refused any more. A record that was refused only because of others in its batch is sent in the end.
 
 A broker closes the connection on a request above its `socket.request.max.bytes`, and a client can only try again: the
 send would end as if the brokers were away. So a record that could be too large is compressed and compared before.
@@ -60,7 +60,7 @@ class DeadLetters:
 
 @dataclass(frozen=True, slots=True)
 class RefusedPlace:
-    """Where a refused record stands: its outbox, the shard, and its position in it."""
+    """The position of a refused record: its outbox, the shard, and its number in it."""
 
     outbox: str
     shard: int
@@ -77,7 +77,7 @@ def dead_letter(topic: str, row: Row, refused: RejectedError, place: RefusedPlac
         topic: the dead-letter topic.
         row: the record.
         refused: why it can't be sent.
-        place: where it stands.
+        place: its outbox, shard and position.
         bare: without its value, and without a key of more than 64 KiB: instead their sizes and SHA-256.
     """
     meant, value, key = str(row[0]), cast("bytes | None", row[1]), cast("bytes | None", row[2])
@@ -148,14 +148,14 @@ class RefusedRecord:
     """A record that can never be sent.
 
     Attributes:
-        at: when it was put aside.
+        at: when it was sent to the dead-letter topic.
         error: Kafka's name of it.
         message: what was said.
         by: `client` or `broker`.
-        topic: which it was meant for.
-        outbox, shard, position: where it stands.
+        topic: which it should have gone to.
+        outbox, shard, position: where the record is stored.
         key: its key; None where it has none, or one that was too long to be kept.
-        value_bytes: the size of its value; None for a tombstone, and where the size is not told.
+        value_bytes: the size of its value; None for a tombstone, and where the letter does not contain the size.
         place: partition and offset of the dead letter.
     """
 
@@ -175,46 +175,46 @@ class RefusedRecord:
 def refused_records(records: Iterable[TopicRecord]) -> Iterator[RefusedRecord]:
     """What the records of a dead-letter topic show; what another party wrote there is left out."""
     for record in records:
-        told = {
+        reasons = {
             name.removeprefix(HEADER): (value or b"").decode(errors="replace")
             for name, value in record.headers
             if name.startswith(HEADER)
         }
         if (
-            {"outbox", "shard", "position"} <= told.keys()
-            and told["shard"].isdecimal()
-            and told["position"].isdecimal()
+            {"outbox", "shard", "position"} <= reasons.keys()
+            and reasons["shard"].isdecimal()
+            and reasons["position"].isdecimal()
         ):
-            yield _refused(record, told)
+            yield _refused(record, reasons)
 
 
-def _refused(record: TopicRecord, told: dict[str, str]) -> RefusedRecord:
+def _refused(record: TopicRecord, reasons: dict[str, str]) -> RefusedRecord:
     return RefusedRecord(
         at=None if record.timestamp_ms is None else datetime.fromtimestamp(record.timestamp_ms / 1000, UTC),
-        error=told.get("error", ""),
-        message=told.get("message", ""),
-        by=told.get("by", ""),
-        topic=told.get("topic", ""),
-        outbox=told["outbox"],
-        shard=int(told["shard"]),
-        position=int(told["position"]),
+        error=reasons.get("error", ""),
+        message=reasons.get("message", ""),
+        by=reasons.get("by", ""),
+        topic=reasons.get("topic", ""),
+        outbox=reasons["outbox"],
+        shard=int(reasons["shard"]),
+        position=int(reasons["position"]),
         key=record.key,
-        value_bytes=_size(record, told),
+        value_bytes=_size(record, reasons),
         place=(record.partition, record.offset),
     )
 
 
-def _size(record: TopicRecord, told: dict[str, str]) -> int | None:
+def _size(record: TopicRecord, reasons: dict[str, str]) -> int | None:
     if record.value is not None:
         return len(record.value)
-    given = told.get("value_bytes", "")
+    given = reasons.get("value_bytes", "")
     return int(given) if given.isdecimal() else None
 
 
 _NAME: Final = "socket.request.max.bytes"
 # Half of Kafka's default (100 MiB): brokers are not asked because of anything smaller.
 _ASKED_ABOVE_BYTES: Final = 52_428_800
-# What stands around a record in a request.
+# The bytes of a request that are no record.
 _AROUND_BYTES: Final = 4_096
 
 
@@ -223,24 +223,24 @@ class RequestLimit:
 
     Args:
         settings: the connection.
-        patience: how long brokers are waited for.
+        broker_wait: how long brokers are waited for.
         asked_above_bytes: brokers are not asked because of smaller records.
     """
 
     def __init__(
-        self, settings: ClientSettings, patience: BrokerWait, *, asked_above_bytes: int = _ASKED_ABOVE_BYTES
+        self, settings: ClientSettings, broker_wait: BrokerWait, *, asked_above_bytes: int = _ASKED_ABOVE_BYTES
     ) -> None:
         self._settings = settings
-        self._patience = patience
+        self._broker_wait = broker_wait
         self._asked_above_bytes = asked_above_bytes
 
     @cached_property
     def bytes(self) -> int | None:
         """The lowest limit of the brokers; None when this user may not know."""
-        return TopicAdmin(self._settings, self._patience).lowest_of_brokers(_NAME)
+        return TopicAdmin(self._settings, self._broker_wait).lowest_of_brokers(_NAME)
 
     def check(self, rows: pa.RecordBatch) -> None:
-        """Sees that each record fits into a request, compressed as the client will compress it.
+        """Checks that each record fits into a request, compressed as the client will compress it.
 
         Raises:
             RejectedError: one does not (`.context["status"]` is 2: it did not leave).
@@ -283,7 +283,7 @@ def one_by_one(settings: ClientSettings) -> ClientSettings:
 
 
 class DeadLetterSearch:
-    """What is known of the refused records of the transaction that is under way.
+    """The refused records of the current transaction, as far as they are known.
 
     Args:
         letters: where they go; None when nothing may be left out.
@@ -307,7 +307,7 @@ class DeadLetterSearch:
 
     @property
     def has_found(self) -> bool:
-        """Whether the try that goes on has shown records, or dead letters, that can't be sent."""
+        """Whether the current attempt has shown records, or dead letters, that can't be sent."""
         return bool(self._found or self._letters_refused)
 
     @property
@@ -316,23 +316,23 @@ class DeadLetterSearch:
         return tuple(sorted(self._known))
 
     def begin_at(self, position: int) -> None:
-        """A client begins to send here; what is known of another transaction is forgotten."""
+        """Starts with a new client at a position; what is known of another transaction is dropped."""
         if position != self._begin:
             self._begin, self.is_careful = position, False
             self._known, self._bare = {}, set()
         self._found, self._letters_refused = {}, {}
 
     def end(self) -> bool:
-        """The transaction is committed; whether the next one needs a client that does not send one by one."""
+        """Ends the committed transaction; returns whether the next one needs a client that sends whole batches."""
         was_careful, self.is_careful = self.is_careful, False
         self._known, self._bare = {}, set()
         return was_careful
 
-    def learns(self, refused: ContextureError, position: int, sent_aside: int) -> bool:
-        """Whether the transaction should be done again, for more is known of it, or will be.
+    def narrow(self, refused: ContextureError, position: int, sent_aside: int) -> bool:
+        """Narrows down what was refused; returns whether the transaction should be repeated.
 
         Args:
-            refused: what ended the last try.
+            refused: the error that ended the last attempt.
             position: where the transaction begins.
             sent_aside: records of this shard that went to the dead-letter topic with earlier transactions.
 
@@ -357,7 +357,7 @@ class DeadLetterSearch:
         """Hands a piece of the transaction to the client, record by record, dead letters in place of what was refused.
 
         Raises:
-            RejectedError: records can't be sent; `learns` shows whether they were found.
+            RejectedError: records can't be sent; `narrow` shows whether they were found.
         """
         for index, row in enumerate(produce_arguments(piece.rows, self._reader.headers)):
             position = piece.first_position + index

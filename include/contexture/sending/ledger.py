@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from contexture.kafka.interfaces import KafkaErrorLike
 
 FORMAT: Final = 1
-"""Raised when an entry changes in a way that an earlier Contexture could not go on from."""
+"""Increased when an entry changes in a way that an earlier Contexture could not continue from."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """What the last committed transaction of a shard left behind.
+    """The row that the last committed transaction of a shard wrote.
 
     Attributes:
         outbox: id of the outbox.
@@ -74,7 +74,7 @@ class LedgerEntry:
 
     @property
     def source_place(self) -> tuple[int, bool] | None:
-        """Where it stands in the registry's order: greater is later; None where the registry gave no number."""
+        """Its place in the registry's order: greater is later; None where the registry gave no number."""
         return None if self.source_transaction is None else (self.source_transaction, self.source_deletions)
 
     def to_json(self) -> builtins.bytes:
@@ -99,18 +99,18 @@ class LedgerEntry:
             UnknownFormatError: another version of Contexture wrote it.
         """
         try:
-            check_format("a row of the ledger", msgspec.json.decode(value, type=_Said).format, FORMAT)
+            check_format("a row of the ledger", msgspec.json.decode(value, type=_RowFormat).format, FORMAT)
             entry = msgspec.json.decode(value, type=cls)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-            # `from None`: the decoder's words may quote what a stranger wrote.
+            # `from None`: the decoder's text may quote what another party wrote.
             raise _no_entry(type(problem).__name__) from None
         if entry.at.tzinfo is None or (entry.since is not None and entry.since.tzinfo is None):
             raise _no_entry("a time without its zone")
         return entry
 
 
-class _Said(msgspec.Struct):
-    """What a row says of its format."""
+class _RowFormat(msgspec.Struct):
+    """The format number of a row."""
 
     format: Any = None
 
@@ -137,13 +137,13 @@ class LedgerReader:
     Args:
         settings: the connection.
         admin: of the same connection.
-        patience: how long brokers are waited for.
+        broker_wait: how long brokers are waited for.
     """
 
-    def __init__(self, settings: ClientSettings, admin: TopicAdmin, patience: BrokerWait) -> None:
+    def __init__(self, settings: ClientSettings, admin: TopicAdmin, broker_wait: BrokerWait) -> None:
         self._settings = settings
         self._admin = admin
-        self._patience = patience
+        self._broker_wait = broker_wait
         self._watch = ClientCallbacks()
 
     def last_value(self, topic: str, partition: int, key: bytes, *, settled: bool) -> bytes | None:
@@ -200,16 +200,16 @@ class LedgerReader:
     def _settled_end(self, place: tuple[str, int], key: bytes) -> int:
         """The end of now, once the last stable offset has come up to it, or once it is known that it never will."""
         target = self._end(place, committed=False)
-        started, looks_at = self._patience.now(), _GRACE_SECONDS
+        started, looks_at = self._broker_wait.now(), _GRACE_SECONDS
         while (end := self._end(place, committed=True)) < target:
-            waited = self._patience.now() - started
+            waited = self._broker_wait.now() - started
             # The key has one sender, and that one has none open: a row of it that is hidden stays so.
             if waited >= looks_at and self.hidden_values(*place, key):
                 return end
             looks_at = max(looks_at, waited + _GRACE_SECONDS) if waited >= looks_at else looks_at
             time.sleep(_STABLE_POLL_SECONDS)
-            # Answered, so not the brokers' fault; but a hanging transaction would hold us here for ever.
-            self._patience.waited_since(started, "an earlier transaction on the ledger is not settled")
+            # Brokers respond, so it is not their fault; but a hanging transaction would block this loop without limit.
+            self._broker_wait.check_since(started, "an earlier transaction on the ledger is not settled")
         return end
 
     def _between(
@@ -225,14 +225,14 @@ class LedgerReader:
             error = None if message is None else message.error()
             if message is None:
                 self._watch.raise_refusal("reading the ledger")
-                self._patience.waited("the ledger is not answered")
+                self._broker_wait.check("the ledger is not answered")
             elif error is None:
                 if message.key() == key:
                     found.append((int(message.offset() or 0), bytes(message.value() or b"")))
             elif error.code() == KafkaError._PARTITION_EOF:
                 # A broker that has just come back may know of less at first.
                 if int(message.offset() or 0) >= end:
-                    self._patience.relieve()
+                    self._broker_wait.reset()
                     return found
             else:
                 self._wait_or_raise(error, message)
@@ -240,7 +240,7 @@ class LedgerReader:
     def _wait_or_raise(self, error: KafkaErrorLike, message: Message) -> None:
         self._watch.raise_refusal("reading the ledger")
         raise_unreadable(error, message, "reading the ledger")
-        self._patience.waited(self._watch.last_words(error))
+        self._broker_wait.check(self._watch.last_error(error))
 
 
 _POLICY = "cleanup.policy"
@@ -346,7 +346,7 @@ class Ledger:
     Args:
         settings: the connection.
         names: whose ledger.
-        patience: how long brokers are waited for.
+        broker_wait: how long brokers are waited for.
         replication_factor: for making the topic; -1: three, or as many as there are brokers.
     """
 
@@ -355,14 +355,14 @@ class Ledger:
         settings: ClientSettings,
         names: SenderNames,
         *,
-        patience: BrokerWait | None = None,
+        broker_wait: BrokerWait | None = None,
         replication_factor: int = -1,
     ) -> None:
-        patience = patience or BrokerWait(300.0)
+        broker_wait = broker_wait or BrokerWait(300.0)
         self._names = names
         self._replication_factor = replication_factor
-        self._admin = TopicAdmin(settings, patience)
-        self._reader = LedgerReader(settings, self._admin, patience)
+        self._admin = TopicAdmin(settings, broker_wait)
+        self._reader = LedgerReader(settings, self._admin, broker_wait)
 
     @property
     def topic(self) -> str:
@@ -389,8 +389,8 @@ class Ledger:
         """Kafka's own id of its topic; None when there is none."""
         return self._admin.topic_id(self.topic)
 
-    def standing(self) -> LedgerStatus:
-        """What there is of it."""
+    def status(self) -> LedgerStatus:
+        """Returns the state of its topic, and which shards have a row."""
         found = self.topic_id()
         if found is None:
             return LedgerStatus(None)
@@ -402,31 +402,31 @@ class Ledger:
 
         Between the first two looks a hidden row may become visible: a commit is answered before it is carried out.
         """
-        looks = (self.read, self.unseen, self.read)
+        looks = (self.read, self.read_unseen, self.read)
         return any(look(shard) for look in looks)
 
     def policy(self) -> str | None:
         """Its `cleanup.policy`; None when there is no topic, or this user may not see it."""
         return cleanup_policy(self._admin, self.topic)
 
-    def settled(self, shard: int) -> LedgerEntry | None:
-        """What a shard's last committed transaction left, once everything before this call is settled.
+    def read_committed(self, shard: int) -> LedgerEntry | None:
+        """Returns a shard's last committed row, once every transaction that began before this call is ended.
 
-        Call it after `init_transactions` of that shard: then nothing of an earlier sender can follow, but for what
-        `hidden` gives.
+        Call it after `init_transactions` of that shard: then nothing of an earlier sender can follow, except what
+        `read_uncommitted` returns.
         """
         return self._entry(shard, settled=True)
 
-    def hidden(self, shard: int) -> LedgerEntry | None:
-        """A shard's row that Kafka neither committed nor aborted, and that no reader sees; nearly always None.
+    def read_uncommitted(self, shard: int) -> LedgerEntry | None:
+        """Returns a shard's row that Kafka neither committed nor aborted, and that no reader sees; nearly always None.
 
         Call it after `init_transactions` of that shard: before, it may be of a transaction that is open.
         """
         values = self._reader.hidden_values(self.topic, shard, self.key(shard))
         return LedgerEntry.from_json(values[-1]) if values else None
 
-    def unseen(self, shard: int) -> list[LedgerEntry]:
-        """A shard's rows after the last one that readers see, in their order: hidden ones, and aborted ones.
+    def read_unseen(self, shard: int) -> list[LedgerEntry]:
+        """Returns a shard's rows after the last one that readers see, in order: uncommitted ones, and aborted ones.
 
         Call it after `init_transactions` of that shard. What is no row is left out: nothing of it was committed.
         """
@@ -437,11 +437,11 @@ class Ledger:
         return found
 
     def read(self, shard: int) -> LedgerEntry | None:
-        """What a shard's last visible transaction left; an open one may follow."""
+        """Returns a shard's last visible row; that of an open transaction may follow."""
         return self._entry(shard, settled=False)
 
     def entries(self) -> dict[int, LedgerEntry]:
-        """What each shard's last visible transaction left."""
+        """Returns each shard's last visible row."""
         found = {shard: self.read(shard) for shard in range(self.partitions())}
         return {shard: entry for shard, entry in found.items() if entry is not None}
 

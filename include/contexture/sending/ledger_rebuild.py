@@ -40,7 +40,7 @@ from contexture.storage.tables import read_table
 
 @dataclass(frozen=True, slots=True)
 class SentAccordingToHome:
-    """Of one publication.
+    """What the home stores of the sent outboxes of one publication.
 
     Attributes:
         storage: the home.
@@ -75,7 +75,7 @@ class SentAccordingToHome:
         )
 
     def records(self, settings: ClientSettings, outbox: str) -> Iterator[TopicRecord]:
-        """All that is committed in the topics of an outbox."""
+        """Yields all that is committed in the topics of an outbox."""
         table = read_table(self.storage, PublicationFolder(self.publication).topics(outbox), columns=["topic"])
         yield from read_committed(settings, table.column("topic").to_pylist())
 
@@ -87,7 +87,7 @@ class SentAccordingToHome:
 
 
 def known_sent(storage: Storage, publication: str) -> SentAccordingToHome:
-    """What a home knows.
+    """Reads from a home what was sent.
 
     Raises:
         ConfigurationError: nothing: the publication was never sent from there.
@@ -106,13 +106,15 @@ def known_sent(storage: Storage, publication: str) -> SentAccordingToHome:
     if pointer.outbox is not None:
         kept = storage.exists(PublicationFolder(publication).manifest(pointer.outbox))
         finished = outboxes.manifest(pointer.outbox) if kept else None
-        concluded = settled_entry(pointer.outbox, pointer.sequence, _told(pointer.watermark, [finished, *manifests]))
+        concluded = settled_entry(
+            pointer.outbox, pointer.sequence, _sent_position(pointer.watermark, [finished, *manifests])
+        )
     return SentAccordingToHome(storage, publication, concluded, finished, manifests[0] if manifests else None)
 
 
-def settled_entry(outbox: str, sequence: int, told: int | None) -> LedgerEntry:
-    """A row that says: everything up to this outbox is settled; a registry's log is told up to a transaction."""
-    return LedgerEntry(outbox, sequence, 0, 0, 0, -1, told, datetime.now(UTC), told is not None)
+def settled_entry(outbox: str, sequence: int, log_sent_to: int | None) -> LedgerEntry:
+    """Returns the row of an outbox of which all is settled, with the transaction up to which a log was sent."""
+    return LedgerEntry(outbox, sequence, 0, 0, 0, -1, log_sent_to, datetime.now(UTC), log_sent_to is not None)
 
 
 def shard_of(manifest: Manifest | None, shard: int) -> ShardManifest | None:
@@ -122,12 +124,12 @@ def shard_of(manifest: Manifest | None, shard: int) -> ShardManifest | None:
 
 
 def is_numbered(manifest: Manifest) -> bool:
-    """Whether it is of a registry that numbers its transactions."""
+    """Returns whether the outbox is of a registry that numbers its transactions."""
     return any(each.registry for each in manifest.shards)
 
 
-def _told(watermark: str | None, manifests: Iterable[Manifest | None]) -> int | None:
-    """How far the log of a registry that numbers its transactions is told."""
+def _sent_position(watermark: str | None, manifests: Iterable[Manifest | None]) -> int | None:
+    """Returns up to which transaction the log was sent, for a registry that numbers its transactions."""
     numbered = any(is_numbered(manifest) for manifest in manifests if manifest is not None)
     return int(watermark) if numbered and watermark is not None and watermark.isdecimal() else None
 
@@ -228,7 +230,7 @@ class RebuiltShard:
 
 @dataclass(frozen=True, slots=True)
 class _InKafka:
-    """What the topics of an outbox hold: the newest record of each key, all without one, and what was set aside."""
+    """What the topics of an outbox hold: the newest record of each key, all without key, and dead letters."""
 
     newest: dict[Place, bytes]
     keyless: set[bytes]
@@ -274,12 +276,12 @@ def _of_shard(
 ) -> RebuiltShard:
     left_out = found.aside.get(part.shard, frozenset())
     records = list(_outbox_records(OutboxShardReader(known.storage, pending, part.shard)))
-    told = _sent_of(records, pending, part, found, left_out)
-    sent = told.possible if assume_sent else told.certain
+    counts = _sent_of(records, pending, part, found, left_out)
+    sent = counts.possible if assume_sent else counts.certain
     why = f"{sent} of {part.transactions} transactions of outbox {pending.outbox} are in Kafka"
-    # Where none is: not the start of what was concluded, for a cleared task of that run would send it again.
+    # Where none is: not the start of what was concluded, because a cleared task of that run would send it again.
     entry = _sent_entry(pending, part, records, sent, left_out) if sent else known.concluded_entry(part.shard)
-    return RebuiltShard(part.shard, entry, why, told.possible - told.certain)
+    return RebuiltShard(part.shard, entry, why, counts.possible - counts.certain)
 
 
 def _sent_of(
@@ -390,7 +392,7 @@ def write_rows(
     rows: Mapping[int, LedgerEntry],
     *,
     shards: int,
-    patience: BrokerWait | None = None,
+    broker_wait: BrokerWait | None = None,
     open_producer: OpenProducer = transactional_producer,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
@@ -401,7 +403,7 @@ def write_rows(
         KafkaConfigurationError: this user may not.
         FencedError: a sender of a shard wrote a row meanwhile, or fenced this one four times in a row.
     """
-    patience = patience or BrokerWait(300.0)
+    broker_wait = broker_wait or BrokerWait(300.0)
     ledger.prepare(shards)
     for shard, entry in rows.items():
         own = OwnCommits()
@@ -413,7 +415,7 @@ def write_rows(
             session = open_session(
                 settings,
                 names.transactional_id(shard),
-                patience,
+                broker_wait,
                 ledger_topic=ledger.topic,
                 open_producer=open_producer,
             )

@@ -1,4 +1,4 @@
-"""Records that stand in topics and that no read-committed reader sees: those behind the last stable offset.
+"""Records in topics that no read-committed reader sees: those behind the last stable offset.
 
 Most belong to a transaction that someone has open. Some belong to none any more: a coordinator that settles a
 transaction while one of its partitions has no leader leaves the marker of that partition out (Kafka 4.3.1: "these
@@ -39,13 +39,13 @@ class OpenTransactions:
 
     Args:
         settings: the connection; its user needs READ on a topic to look there.
-        patience: how long brokers are waited for.
+        broker_wait: how long brokers are waited for.
     """
 
-    def __init__(self, settings: ClientSettings, patience: BrokerWait) -> None:
+    def __init__(self, settings: ClientSettings, broker_wait: BrokerWait) -> None:
         self._settings = settings
-        self._patience = patience
-        self._admin = TopicAdmin(settings, patience)
+        self._broker_wait = broker_wait
+        self._admin = TopicAdmin(settings, broker_wait)
 
     def spans(self, topics: Collection[str]) -> dict[Place, tuple[int, int]]:
         """Of each partition that hides something: where that begins, and its end."""
@@ -101,9 +101,9 @@ class OpenTransactions:
         """
         starts, ends = ({place: span[side] for place, span in spans.items()} for side in (0, 1))
         seen: defaultdict[Place, set[int]] = defaultdict(set)
-        for record in read_places(self._settings, self._patience, starts, ends):
+        for record in read_places(self._settings, self._broker_wait, starts, ends):
             seen[record.topic, record.partition].add(record.offset)
-        read = read_places(self._settings, self._patience, starts, ends, isolation="read_uncommitted")
+        read = read_places(self._settings, self._broker_wait, starts, ends, isolation="read_uncommitted")
         for record in read:
             yield record, record.offset in seen[record.topic, record.partition]
 
@@ -136,7 +136,7 @@ class OpenTransactions:
         starts: dict[Place, int] = {}
         for place, offset in decided:
             starts[place] = min(offset, starts.get(place, offset))
-        seen = read_places(self._settings, self._patience, starts, {place: stable[place] for place in starts})
+        seen = read_places(self._settings, self._broker_wait, starts, {place: stable[place] for place in starts})
         unseen = decided - {((record.topic, record.partition), record.offset) for record in seen}
         if not unseen or unseen == decided or since is None:
             return bool(decided) and not unseen
@@ -151,13 +151,13 @@ class OpenTransactions:
         longest_open_seconds: float,
     ) -> dict[Place, int]:
         """Up to where the fate of every record is known, once no other sender's transaction hides what is sought."""
-        places, started = sorted({place for place, _ in newest}), self._patience.now()
+        places, started = sorted({place for place, _ in newest}), self._broker_wait.now()
         while True:
             stable = self._admin.ends(places, committed=True)
             hiding = {place: (stable[place], ends[place]) for place, offset in newest if offset >= stable[place]}
             if not hiding or are_own(self.firsts(hiding)):
                 return stable
-            if self._patience.now() - started >= longest_open_seconds:
+            if self._broker_wait.now() - started >= longest_open_seconds:
                 raise held_back(len(hiding), *min(hiding))
             time.sleep(LOOK_AGAIN_SECONDS)
 
@@ -170,7 +170,7 @@ class OpenTransactions:
         starts = {place: start for place, start in starts.items() if start < ends[place]}
         read = read_places(
             self._settings,
-            self._patience,
+            self._broker_wait,
             starts,
             {place: ends[place] for place in starts},
             isolation="read_uncommitted",
@@ -205,7 +205,7 @@ class OpenTransactions:
         start, end = span
         try:
             yield from read_places(
-                self._settings, self._patience, {place: start}, {place: end}, isolation="read_uncommitted"
+                self._settings, self._broker_wait, {place: start}, {place: end}, isolation="read_uncommitted"
             )
         except KafkaConfigurationError as refused:
             _LOG.warning(

@@ -9,7 +9,7 @@ from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.clients import transactional_producer
 from contexture.kafka.interfaces import Delivered, OpenProducer
 from contexture.kafka.settings import ClientSettings
-from contexture.sending.context import Encode, Progress, SendContext, silent
+from contexture.sending.context import Encode, Progress, SendContext, ignore_progress
 from contexture.sending.dead_letters import DeadLetters, RequestLimit
 from contexture.sending.interfaces import HiddenPort, LedgerPort, ShardReader
 from contexture.sending.ledger import Ledger, LedgerEntry, SenderNames
@@ -27,9 +27,9 @@ class Publisher:
         names: the publication's transactional ids and ledger.
         shards: how many shards the outbox has; the ledger gets a partition for each.
         broker_wait_seconds: how long brokers are waited for before an attempt counts as failed.
-        progress: is told what goes on.
+        progress: receives each step.
         encode: changes rows before they are sent (`contexture.sending.context`).
-        delivered: is told of each record that a broker has taken or not.
+        delivered: receives each record that a broker has taken or not.
         dead_letters: where records go that can never be sent; without it they stop the sending. Not for registries,
             whose transactions would have holes.
         ledger, hidden, open_producer, clock, sleep: for tests.
@@ -42,7 +42,7 @@ class Publisher:
         *,
         shards: int,
         broker_wait_seconds: float = 300.0,
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
         encode: Encode | None = None,
         delivered: Delivered | None = None,
         dead_letters: DeadLetters | None = None,
@@ -53,15 +53,15 @@ class Publisher:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._sending: ShardSender | None = None
-        patience = BrokerWait(broker_wait_seconds, self._waiting, clock=clock)
-        self._equipment = SendContext(
+        broker_wait = BrokerWait(broker_wait_seconds, self._waiting, clock=clock)
+        self._context = SendContext(
             settings=settings,
             names=names,
             shards=shards,
-            patience=patience,
-            ledger=ledger or Ledger(settings, names, patience=patience),
-            hidden=hidden or OpenTransactions(settings, patience),
-            requests=RequestLimit(settings, patience),
+            broker_wait=broker_wait,
+            ledger=ledger or Ledger(settings, names, broker_wait=broker_wait),
+            hidden=hidden or OpenTransactions(settings, broker_wait),
+            requests=RequestLimit(settings, broker_wait),
             progress=progress,
             encode=encode,
             delivered=delivered,
@@ -84,12 +84,12 @@ class Publisher:
 
         Args:
             reader: the shard.
-            attempts: milliseconds to wait before each further attempt after a failed one, or a function that is asked
-                for them with the failure; a caller that persists its counter does so there. When there is none left,
-                the failure is raised; what the function itself raises ends the sending. Waiting for brokers and doing
-                an outlived transaction again take none until `broker_wait_seconds` are over.
-            committed: is told each transaction that became visible; must return soon and not raise.
-            skipped: is told how many transactions, from the first on, are in Kafka before anything is sent.
+            attempts: milliseconds to wait before each further attempt after a failed one, or a function that returns
+                them for a failure; a caller that persists its counter does so there. When none is left, the failure is
+                raised; what the function itself raises ends the sending. Waiting for brokers and repeating an outlived
+                transaction take none until `broker_wait_seconds` are over.
+            committed: receives each transaction that became visible; must return soon and not raise.
+            skipped: receives how many transactions, from the first on, are in Kafka before anything is sent.
             row: what is known of the ledger's row of the shard: where one must be, its absence is an error.
 
         Raises:
@@ -102,10 +102,10 @@ class Publisher:
             KafkaConfigurationError: a person must change the connection, a topic or a permission.
         """
         after_failure = attempts if callable(attempts) else attempts_from_delays(attempts)
-        self._sending = ShardSender(self._equipment, reader, after_failure, committed, skipped, row)
-        self._equipment.patience.relieve()
+        self._sending = ShardSender(self._context, reader, after_failure, committed, skipped, row)
+        self._context.broker_wait.reset()
         return self._sending.run()
 
     def _waiting(self, sentence: str) -> None:
         if self._sending is not None:
-            self._sending.tell("waiting", sentence)
+            self._sending.report("waiting", sentence)

@@ -1,8 +1,8 @@
 """Puts back what Kafka committed and readers will never see: records of transactions that the ledger calls done.
 
 A coordinator leaves out the commit marker of a partition that has no leader (`open_transactions`). The records there
-wait, and the next marker of their sender decides about them: an abort takes them away, after their transaction was
-answered as committed. So a sender that goes on with an outbox looks at the partitions that had another leader since the
+wait, and the next marker of their sender decides about them: an abort removes them, after brokers had confirmed
+their transaction. So a sender that continues an outbox checks the partitions that had another leader since the
 outbox was begun. What is still undecided there is aborted, and everything of done transactions that is in the log and
 that readers don't see is sent again. Nothing of the outbox followed it in its partition, so each key keeps its order.
 """

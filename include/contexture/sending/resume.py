@@ -1,14 +1,14 @@
 """Where the sending of a shard begins: after what is in Kafka already, by any sender.
 
 Two rules decide between outboxes. Those of a registry that numbers its transactions are compared by these numbers
-alone: of instances that share nothing but Kafka, each shows what the others have not told. All others are compared by
+alone: of instances that share only Kafka, each shows what the others have not sent. All others are compared by
 their sequence, which instances on one storage have in common.
 
-Brokers answer three things alike: another sender took the shard over; the transaction outlived its time-out; a request
-of an earlier client arrived late (an InitProducerId that a network held back raises the epoch as a living sender does,
-and fences no one but the right one). Only the first leaves a row in the ledger that this sending did not write. So the
-ledger is looked at, after a wait in which another sender would get on, and without such a row the sending goes on with
-a new client.
+Brokers respond alike to three events: another sender took the shard over; the transaction outlived its time-out; a
+request of an earlier client arrived late (an InitProducerId that a network delayed raises the epoch as a living sender
+does, and fences only the right one). Only the first leaves a row in the ledger that this sending did not write. So the
+ledger is read, after a wait in which another sender would make progress, and without such a row the sending continues
+with a new client.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ResumePoint:
         transactions: how many Kafka transactions of the shard lie before it.
         own: an earlier sending of this very outbox got that far.
         superseded: something later was sent: nothing of the shard may be.
-        place: how far the registry's log is told already; None where that is not known.
+        place: up to where the registry's log is sent already; None where that is not known.
     """
 
     position: int = 0
@@ -52,12 +52,12 @@ class ResumePoint:
 
 
 def find_resume_point(reader: ShardReader, entry: LedgerEntry | None, *, alone: bool = False) -> ResumePoint:
-    """Where the sending of a shard begins.
+    """Returns where the sending of a shard begins.
 
     Args:
         reader: the shard.
         entry: the ledger's last row of it.
-        alone: no one else's outbox can stand in the way (a backfill).
+        alone: no other outbox can block it (a backfill).
 
     Raises:
         SequenceTakenError: another outbox of the same sequence was sent, and nothing else shows which is later.
@@ -78,24 +78,24 @@ def find_resume_point(reader: ShardReader, entry: LedgerEntry | None, *, alone: 
 
 
 def start_after(place: Place, parts: Sequence[RegistryPart], *, records: int, flush: bool) -> ResumePoint:
-    """Where an outbox of registry transactions begins when the log is told up to a place.
+    """Returns where an outbox of registry transactions begins when the log was sent up to a place.
 
-    A flush is sent whole unless something later than what it shows was told; of changes, what is told is left out.
+    A flush is sent whole unless something later than its content was sent; of changes, what was sent is left out.
 
     Args:
-        place: registry transaction, and whether its deletions are told.
+        place: registry transaction, and whether its deletions were sent.
         parts: one for each Kafka transaction, in order.
         records: how many the shard holds.
         flush: whether they are all that the registry holds.
     """
     if flush:
         return ResumePoint(superseded=parts[0].id < place[0], place=place)
-    told = sum(part.place <= place for part in parts)
-    return ResumePoint(parts[told].first_position if told < len(parts) else records, told, place=place)
+    sent = sum(part.place <= place for part in parts)
+    return ResumePoint(parts[sent].first_position if sent < len(parts) else records, sent, place=place)
 
 
 def check_parts(parts: Sequence[RegistryPart]) -> None:
-    """Sees that the parts are those of transactions 0, 1, 2 …, each later in the registry's order.
+    """Checks that the parts are those of transactions 0, 1, 2 …, each later in the registry's order.
 
     Raises:
         DefectError: they are not.
@@ -155,7 +155,7 @@ class OwnCommits:
         return entry in (self._known, self._written)
 
     def check(self, entry: LedgerEntry | None) -> None:
-        """Sees that what the ledger shows is known.
+        """Checks that this sending wrote or found the ledger's row.
 
         Raises:
             FencedError: another sender wrote it.
@@ -171,7 +171,7 @@ class Fencings:
         own: the ledger's rows that it knows.
         ledger: its publication's.
         shard: its number.
-        again: is told why something is done again.
+        again: receives why something is repeated.
         sleep: seconds.
     """
 
@@ -195,7 +195,7 @@ class Fencings:
         self._count = 0
 
     def look_into(self, failure: FencedError) -> None:
-        """Returns when the sending may go on with a new client.
+        """Returns when the sending may continue with a new client.
 
         Raises:
             FencedError: another sender took over, or fenced this one too often in a row.
@@ -216,11 +216,11 @@ class Fencings:
 
     def row(self) -> LedgerEntry | None:
         """The ledger's newest, also of a transaction that is open or that Kafka never ended."""
-        return self._ledger.hidden(self._shard) or self._ledger.read(self._shard)
+        return self._ledger.read_uncommitted(self._shard) or self._ledger.read(self._shard)
 
 
 def replaced() -> FencedError:
-    """The error for a sender that stood still for too long and was replaced."""
+    """Returns the error for a sender that was paused for too long and was replaced."""
     return fenced("it went on from the ledger while this one was paused for longer than transaction.timeout.ms")
 
 
@@ -274,7 +274,7 @@ class RowExpectation:
         return self._expected is ExpectedRow.CERTAIN and hidden.transaction == 0
 
     def check_missing(self, first_is_committed: Callable[[], bool], is_there_now: Callable[[], bool]) -> None:
-        """Sees that a shard of which the ledger held no row was never sent.
+        """Checks that a shard without a row in the ledger was never sent.
 
         Args:
             first_is_committed: whether readers see the records of the shard's first transaction.

@@ -25,9 +25,9 @@ from contexture.sending.transactions import SendCounter, ShardResult, Transactio
 from contexture.sending.unfinished import CLEANUP_SECONDS, TransactionRecovery
 
 AfterFailure = Callable[[ContextureError], int | None]
-"""Given a failure that counts: milliseconds to wait before the next attempt, or None when there is none left."""
+"""Takes a failure that counts; returns milliseconds to wait before the next attempt, or None when none is left."""
 
-# Transactions that outlive their time-out are done again for free, but not for ever.
+# Transactions that outlive their time-out are repeated for free, but only so often.
 _FREE_REPEATS = 3
 
 
@@ -36,20 +36,20 @@ class Attempts:
 
     Args:
         after_failure: decides about a failure that counts.
-        patience: begins anew with each attempt.
-        again: is told why something is done again.
+        broker_wait: begins anew with each attempt.
+        again: receives why something is repeated.
         sleep: seconds.
     """
 
     def __init__(
         self,
         after_failure: AfterFailure,
-        patience: BrokerWait,
+        broker_wait: BrokerWait,
         again: Callable[[str], None],
         sleep: Callable[[float], None],
     ) -> None:
         self._after_failure = after_failure
-        self._patience = patience
+        self._broker_wait = broker_wait
         self._again = again
         self._sleep = sleep
         self._free_repeats = 0
@@ -59,7 +59,7 @@ class Attempts:
         self._free_repeats = 0
 
     def repeat(self, failure: SendAgainError) -> None:
-        """Returns when the transaction may be done again: at once as long as that is free.
+        """Returns when the transaction may be repeated: immediately as long as that is free.
 
         Raises:
             ContextureError: no attempt is left.
@@ -68,7 +68,7 @@ class Attempts:
         if failure.counted or self._free_repeats > _FREE_REPEATS:
             self.count(failure.error)
             return
-        self._again(f"doing the transaction again with a new client: {failure.error.message}")
+        self._again(f"repeating the transaction with a new client: {failure.error.message}")
 
     def count(self, error: ContextureError) -> None:
         """Returns when the next attempt is due.
@@ -80,13 +80,13 @@ class Attempts:
         if delay_ms is None:
             raise error
         self._free_repeats = 0
-        self._patience.relieve()
+        self._broker_wait.reset()
         self._again(f"another attempt in {delay_ms} ms: {error.message}")
         self._sleep(delay_ms / 1000)
 
 
 def attempts_from_delays(delays: Iterable[int]) -> AfterFailure:
-    """Attempts after these delays (milliseconds), one after the other, whatever the failure."""
+    """Returns attempts after these delays (milliseconds), in order, whatever the failure."""
     waits = iter(delays)
     return lambda error: next(waits, None)
 
@@ -96,55 +96,55 @@ _SOON_SECONDS: Final = 1.0
 
 
 class ShardSender:
-    """One call of `Publisher.publish`, which says what is given and raised.
+    """One call of `Publisher.publish`, which describes arguments and errors.
 
     Args:
-        equipment: of the publication.
+        context: of the publication.
         reader: the shard.
         after_failure: decides about a failure that counts.
-        committed: is told each transaction that became visible.
-        skipped: is told how many transactions are in Kafka before anything is sent.
+        committed: receives each transaction that became visible.
+        skipped: receives how many transactions are in Kafka before anything is sent.
         row: what is known of the ledger's row of the shard.
     """
 
     def __init__(
         self,
-        equipment: SendContext,
+        context: SendContext,
         reader: ShardReader,
         after_failure: AfterFailure,
         committed: Callable[[LedgerEntry], None],
         skipped: Callable[[int], None],
         row: ExpectedRow,
     ) -> None:
-        self._equipment = equipment
+        self._context = context
         self._reader = reader
         self._committed = committed
         self._skipped = skipped
-        self._tally = SendCounter()
+        self._counter = SendCounter()
         self._own = OwnCommits()
-        self._row = RowExpectation(equipment.names, reader.shard, row)
-        self._aside = DeadLetterSearch(equipment.dead_letters, reader, equipment.requests)
-        self._transactions = TransactionSender(equipment, reader, self._tally, self._own, self._aside, self._note)
+        self._row = RowExpectation(context.names, reader.shard, row)
+        self._aside = DeadLetterSearch(context.dead_letters, reader, context.requests)
+        self._transactions = TransactionSender(context, reader, self._counter, self._own, self._aside, self._note)
         records = ShardRecords(
             reader,
-            equipment.encoded,
-            equipment.names.transactional_id(reader.shard).encode(),
-            equipment.dead_letters,
+            context.encoded,
+            context.names.transactional_id(reader.shard).encode(),
+            context.dead_letters,
         )
-        hidden, clock, sleep = equipment.hidden, equipment.clock, equipment.sleep
-        longest = equipment.settings.transaction_timeout_seconds + CLEANUP_SECONDS
-        self._settlement = TransactionRecovery(
-            records, equipment.ledger, hidden, clock, sleep, longest_open_seconds=longest
+        hidden, clock, sleep = context.hidden, context.clock, context.sleep
+        longest = context.settings.transaction_timeout_seconds + CLEANUP_SECONDS
+        self._recovery = TransactionRecovery(
+            records, context.ledger, hidden, clock, sleep, longest_open_seconds=longest
         )
         self._restoration = Restoration(records, hidden, clock, sleep, longest_open_seconds=longest)
-        self._attempts = Attempts(after_failure, equipment.patience, self._report_repetition, equipment.sleep)
-        self._fencings = Fencings(self._own, equipment.ledger, reader.shard, self._report_repetition, equipment.sleep)
+        self._attempts = Attempts(after_failure, context.broker_wait, self._report_repetition, context.sleep)
+        self._fencings = Fencings(self._own, context.ledger, reader.shard, self._report_repetition, context.sleep)
         self._ended_well = False
-        self._looked_at = equipment.clock()
+        self._looked_at = context.clock()
 
     def run(self) -> ShardResult:
         """Sends what is not yet sent."""
-        started = self._equipment.clock()
+        started = self._context.clock()
         finished = False
         while not finished:
             try:
@@ -157,50 +157,50 @@ class ShardSender:
                 self._attempts.count(failure)
             except SendAgainError as failure:
                 self._before_again(failure)
-        result = self._tally.result(self._reader, self._equipment.clock() - started)
-        self.tell("done", f"sent {result.records_sent} records in {result.transactions} transactions")
+        result = self._counter.result(self._reader, self._context.clock() - started)
+        self.report("done", f"sent {result.records_sent} records in {result.transactions} transactions")
         return result
 
-    def tell(self, step: Step, detail: str) -> None:
-        """Lets people see what goes on."""
-        self._equipment.progress(
-            SendProgress(step, self._reader.shard, self._tally.position, self._reader.records, detail)
+    def report(self, step: Step, detail: str) -> None:
+        """Reports a step to the caller."""
+        self._context.progress(
+            SendProgress(step, self._reader.shard, self._counter.position, self._reader.records, detail)
         )
 
     def _send(self) -> bool:
         """Sends with one client; False when the rest needs another client."""
         after_own, self._ended_well = self._ended_well, False
-        ledger, shard = self._equipment.ledger, self._reader.shard
-        ledger.prepare(self._equipment.shards)
-        # Another instance's sender is not fenced for nothing: it may be at what follows.
-        if self._reader.registry and self._is_all_told(ledger.read(shard)):
+        ledger, shard = self._context.ledger, self._reader.shard
+        ledger.prepare(self._context.shards)
+        # Another instance's sender is not fenced without need, because it may be sending what follows.
+        if self._reader.registry and self._is_all_sent(ledger.read(shard)):
             return True
         if self._own.outlived:
-            self._own.check(ledger.hidden(shard) or ledger.read(shard))
+            self._own.check(ledger.read_uncommitted(shard) or ledger.read(shard))
         careful, session = self._aside.is_careful, self._open_session()
         try:
             # While all topics are listed, brokers end the last client's transaction in as many of them: a client that
             # begins before they have sleeps for half a second.
             session.initialise(self._transactions.topics)
             # What this sending left a moment ago with its last client is settled.
-            entry = ledger.settled(shard) if after_own else None
+            entry = ledger.read_committed(shard) if after_own else None
             entry = entry or self._settled(session)
             if session.is_uncertain:
                 return False
             if entry is None:
                 self._row.check_missing(
-                    self._settlement.is_first_committed,
-                    lambda: (ledger.hidden(shard) or ledger.read(shard)) is not None,
+                    self._recovery.is_first_committed,
+                    lambda: (ledger.read_uncommitted(shard) or ledger.read(shard)) is not None,
                 )
             elif not after_own:
                 self._restore(session, entry)
-                self._looked_at = self._equipment.clock()
+                self._looked_at = self._context.clock()
             self._begin(self._start(entry), entry)
             if careful and not self._aside.is_careful:
                 # The commit whose answer got lost did happen: the rest needs no such client.
                 self._ended_well = True
                 return False
-            finished = self._tally.superseded or self._send_rest(session)
+            finished = self._counter.superseded or self._send_rest(session)
         except RejectedError:
             if self._aside.is_careful:
                 session.await_reports(lambda: self._aside.has_found)
@@ -213,18 +213,18 @@ class ShardSender:
 
     def _open_session(self) -> ProducerSession:
         shard = self._reader.shard
-        self.tell("connecting", f"starting sender {self._equipment.names.transactional_id(shard)}")
-        return self._equipment.open_session(shard, careful=self._aside.is_careful)
+        self.report("connecting", f"starting sender {self._context.names.transactional_id(shard)}")
+        return self._context.open_session(shard, careful=self._aside.is_careful)
 
     def _settled(self, session: ProducerSession) -> LedgerEntry | None:
         """The ledger's row to go on from, once what an earlier transaction left undecided is ended."""
-        ledger, shard = self._equipment.ledger, self._reader.shard
-        entry, hidden = ledger.settled(shard), ledger.hidden(shard)
-        own = [row for row in ledger.unseen(shard) if row.outbox == self._reader.outbox_id]
-        truth = self._settlement.truth(own, self._row.is_answered, is_undecided=hidden is not None)
+        ledger, shard = self._context.ledger, self._reader.shard
+        entry, hidden = ledger.read_committed(shard), ledger.read_uncommitted(shard)
+        own = [row for row in ledger.read_unseen(shard) if row.outbox == self._reader.outbox_id]
+        truth = self._recovery.truth(own, self._row.is_answered, is_undecided=hidden is not None)
         if truth is not None:
             entry = truth
-            self._settlement.show(session, truth)
+            self._recovery.show(session, truth)
             if session.is_uncertain:
                 return entry
         elif hidden is not None and hidden.outbox != self._reader.outbox_id:
@@ -232,21 +232,23 @@ class ShardSender:
             entry, hidden = hidden, None
         start = self._start(entry)
         if not start.superseded:
-            aborted = self._settlement.settle(session, start, hides_row=hidden is not None and truth is None)
+            aborted = self._recovery.finish_open_transaction(
+                session, start, hides_row=hidden is not None and truth is None
+            )
             if aborted:
                 # Its marker may be left out too: the next client looks again.
                 raise _look_again(f"aborted what an earlier transaction left in {len(aborted)} partitions")
         return entry
 
     def _restore(self, session: ProducerSession, entry: LedgerEntry) -> None:
-        """Sees that readers see, or will see, what the ledger calls done."""
+        """Restores what the ledger calls done and readers would never see."""
         if not self._start(entry).own or not entry.position:
             return
         step = self._restoration.restore(session, entry)
         if step is not None:
             raise _look_again(step)
 
-    def _is_all_told(self, entry: LedgerEntry | None) -> bool:
+    def _is_all_sent(self, entry: LedgerEntry | None) -> bool:
         start = self._start(entry)
         if not start.superseded and start.position < self._reader.records:
             return False
@@ -262,61 +264,61 @@ class ShardSender:
 
     def _start(self, entry: LedgerEntry | None) -> ResumePoint:
         # Backfills do not supersede each other: each interval has a ledger key of its own.
-        return find_resume_point(self._reader, entry, alone=self._equipment.names.backfill is not None)
+        return find_resume_point(self._reader, entry, alone=self._context.names.backfill is not None)
 
     def _begin(self, start: ResumePoint, entry: LedgerEntry | None) -> None:
         self._own.found(entry)
-        self._tally.begun_at(start, entry)
-        self._aside.begin_at(self._tally.position)
+        self._counter.start_at(start, entry)
+        self._aside.begin_at(self._counter.position)
         if start.superseded:
-            self.tell("done", "a later outbox was sent already: nothing of this one is sent")
+            self.report("done", "a later outbox was sent already: nothing of this one is sent")
             return
         if start.transactions:
             self._skipped(start.transactions)
-            self.tell("sending", _told(start))
-        self.tell("sending", f"sending from position {self._tally.position}")
+            self.report("sending", _describe_sent(start))
+        self.report("sending", f"sending from position {self._counter.position}")
 
     def _send_rest(self, session: ProducerSession) -> bool:
         self._row.begins()
         if not self._transactions.send(session):
             return False
-        self._settlement.await_visible()
+        self._recovery.await_visible()
         self._await_records()
-        check_end(self._tally.position, self._reader.records)
+        check_end(self._counter.position, self._reader.records)
         return True
 
     def _await_records(self) -> None:
         """Waits until readers see the outbox's records, also those of an earlier task, which may not have looked."""
-        earlier, topics = self._tally.sent_earlier, set(self._transactions.sent_topics)
+        earlier, topics = self._counter.sent_earlier, set(self._transactions.sent_topics)
         if earlier:
             topics |= topics_until(self._reader.batches(0), earlier)
         if not topics:
             return
-        # A sender that stood still may have been taken for dead by another, which aborted what was undecided.
-        stood_still = self._equipment.clock() - self._looked_at > _SOON_SECONDS
-        hid = self._settlement.await_records(topics, 0 if earlier else self._tally.begun or 0)
-        entry = self._equipment.ledger.read(self._reader.shard) if hid or stood_still else None
+        # Another sender may have taken one that was paused for dead, and aborted what was undecided.
+        was_paused = self._context.clock() - self._looked_at > _SOON_SECONDS
+        hid = self._recovery.await_records(topics, 0 if earlier else self._counter.begun or 0)
+        entry = self._context.ledger.read(self._reader.shard) if hid or was_paused else None
         if entry is None or not self._start(entry).own:
             return
-        if self._restoration.is_short(topics, None if stood_still else hid, entry):
+        if self._restoration.is_short(topics, None if was_paused else hid, entry):
             raise _look_again("another sender aborted what Kafka had left undecided")
 
     def _note(self, entry: LedgerEntry) -> None:
         """A transaction is committed."""
-        self._looked_at = self._equipment.clock()
+        self._looked_at = self._context.clock()
         self._row.committed()
         self._attempts.succeeded()
         self._fencings.succeeded()
-        self._tally.committed(entry)
+        self._counter.committed(entry)
         self._committed(entry)
         for position in self._aside.positions:
-            self.tell("sending", f"position {position} went to the dead-letter topic: it can never be sent")
-        self.tell("sending", f"{entry.position} of {self._reader.records} records are committed")
+            self.report("sending", f"position {position} went to the dead-letter topic: it can never be sent")
+        self.report("sending", f"{entry.position} of {self._reader.records} records are committed")
 
     def _before_careful(self, refused: ContextureError) -> None:
-        if not self._aside.learns(refused, self._tally.position, len(self._tally.dead_letters)):
+        if not self._aside.narrow(refused, self._counter.position, len(self._counter.dead_letters)):
             raise refused
-        self._report_repetition(f"doing the transaction again, to find what can't be sent: {refused.message}")
+        self._report_repetition(f"repeating the transaction to find the records that cannot be sent: {refused.message}")
 
     def _before_again(self, failure: SendAgainError) -> None:
         if self._aside.has_found:
@@ -326,7 +328,7 @@ class ShardSender:
         self._attempts.repeat(failure)
 
     def _report_repetition(self, why: str) -> None:
-        self.tell("again", why)
+        self.report("again", why)
 
 
 def _look_again(step: str) -> SendAgainError:
@@ -334,6 +336,6 @@ def _look_again(step: str) -> SendAgainError:
     return SendAgainError(error, counted=False)
 
 
-def _told(start: ResumePoint) -> str:
+def _describe_sent(start: ResumePoint) -> str:
     whose = "by an earlier send" if start.own else "with another outbox"
     return f"{start.transactions} transactions are in Kafka already, sent {whose}"

@@ -1,4 +1,4 @@
-"""Which records a connection, its topics and its brokers would refuse for their size, told before anything is sent.
+"""Which records a connection, its topics and its brokers would refuse for their size, known before anything is sent.
 
 The client compares key, value and headers before compression; topics compare a batch, and brokers a request, after it.
 
@@ -63,7 +63,7 @@ def structure_topic_config(config: Mapping[str, str]) -> dict[str, str]:
 LimitName = Literal["client", "topic", "broker"]
 _CLIENT, _TOPIC, _REQUEST = "message.max.bytes", "max.message.bytes", "socket.request.max.bytes"
 _CLIENT_DEFAULT_BYTES, _TOPIC_DEFAULT_BYTES = 1_000_000, 1_048_588
-# Headers, and what stands around a record in its batch and its request.
+# Headers, and the further bytes of a record's batch and its request.
 _AROUND_BYTES = {"client": 128, "topic": 256, "broker": 4096}
 
 

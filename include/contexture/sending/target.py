@@ -40,7 +40,7 @@ _CALL_SECONDS: Final = 2.0
 _NO_TOPIC: Final = "__consumer_offsets"
 
 
-def cluster_id(settings: ClientSettings, patience: BrokerWait) -> str:
+def cluster_id(settings: ClientSettings, broker_wait: BrokerWait) -> str:
     """The id that the cluster gave itself when it was made.
 
     Raises:
@@ -54,7 +54,7 @@ def cluster_id(settings: ClientSettings, patience: BrokerWait) -> str:
             found = client.list_topics(topic=_NO_TOPIC, timeout=_CALL_SECONDS).cluster_id
         except client_error() as failure:
             watch.raise_refusal("reaching the brokers")
-            patience.waited(watch.last_words(error_in(failure)))
+            broker_wait.check(watch.last_error(error_in(failure)))
         else:
             return _checked(found)
 
@@ -79,8 +79,8 @@ class SendRequest:
         reader: the shard.
         shards: how many the outbox has.
         after_failure: milliseconds to wait after a failure, as of `Publisher.publish`.
-        committed: is told of each committed transaction.
-        skipped: is told how many transactions are in Kafka before anything is sent.
+        committed: receives each committed transaction.
+        skipped: receives how many transactions are in Kafka before anything is sent.
         bytes: of keys and values of the shard, before compression.
         row: what is known of the ledger's row of the shard.
     """
@@ -117,7 +117,7 @@ class Target(Protocol):
         """The highest sequence that was ever sent or claimed; 0 for none."""
         ...
 
-    def ledger_standing(self) -> LedgerStatus:
+    def ledger_status(self) -> LedgerStatus:
         """What there is of the ledger."""
         ...
 
@@ -138,7 +138,7 @@ class Target(Protocol):
         ...
 
     def sent_log_position(self) -> int | None:
-        """The registry transaction up to which the ledger says that the log is told; None where it says nothing."""
+        """Returns the registry transaction up to which the ledger has the log as sent; None where it has none."""
         ...
 
     def progress(self, shard: int) -> LedgerEntry | None:
@@ -168,8 +168,8 @@ class Target(Protocol):
         """
         ...
 
-    def begin_log(self, manifest: Manifest, transaction: int) -> int:
-        """Agrees that what a registry did up to a transaction is told by no one; how far its log is told now."""
+    def set_log_start(self, manifest: Manifest, transaction: int) -> int:
+        """Records that no instance sends a registry's log up to a transaction; returns the ledger's sent position."""
         ...
 
     def send(self, sending: SendRequest) -> ShardResult:
@@ -210,7 +210,7 @@ class KafkaTarget:
 
     @cached_property
     def _cluster(self) -> str:
-        return cluster_id(self._settings, self._patience())
+        return cluster_id(self._settings, self._broker_wait())
 
     def cluster(self) -> str | None:
         """The id of the Kafka cluster."""
@@ -232,9 +232,9 @@ class KafkaTarget:
         """The highest sequence in the ledger."""
         return self._ledger().highest_sequence()
 
-    def ledger_standing(self) -> LedgerStatus:
+    def ledger_status(self) -> LedgerStatus:
         """As the brokers say."""
-        return self._ledger().standing()
+        return self._ledger().status()
 
     def ledger_id(self) -> str | None:
         """As the brokers say."""
@@ -260,10 +260,10 @@ class KafkaTarget:
     def progress(self, shard: int) -> LedgerEntry | None:
         """The shard's row of the ledger; None too where nothing was ever sent, so that there is no ledger."""
         ledger = self._ledger()
-        return ledger.settled(shard) if shard < ledger.partitions() else None
+        return ledger.read_committed(shard) if shard < ledger.partitions() else None
 
     def ensure_topics(self, topics: Iterable[str]) -> None:
-        """Makes what is missing, as the publication wants it; tells of differences in what is there."""
+        """Makes what is missing, as the publication wants it; reports differences in what is there."""
         specs = [topic_spec(self._publication, topic) for topic in topics]
         if specs:
             specs.extend(filter(None, [dead_letter_spec(self._publication)]))
@@ -299,15 +299,15 @@ class KafkaTarget:
         claimed = claims.claim(manifest.outbox, manifest.sequence, shards=len(manifest.shards), used=used)
         if clears and claimed.claimed and not claimed.superseded:
             aside = self._publication.dead_letter_topic
-            claims.clear({*clears, aside} if aside else clears, OpenTransactions(self._settings, self._patience()))
+            claims.clear({*clears, aside} if aside else clears, OpenTransactions(self._settings, self._broker_wait()))
         return not claimed.superseded
 
-    def begin_log(self, manifest: Manifest, transaction: int) -> int:
+    def set_log_start(self, manifest: Manifest, transaction: int) -> int:
         """Writes it into the ledger, unless another instance has begun."""
-        return self._claims().begin_log(manifest.outbox, manifest.sequence, transaction)
+        return self._claims().set_log_start(manifest.outbox, manifest.sequence, transaction)
 
     def _claims(self) -> Claims:
-        return Claims(self._settings, self._names, self._ledger(), patience=self._patience())
+        return Claims(self._settings, self._names, self._ledger(), broker_wait=self._broker_wait())
 
     def send(self, sending: SendRequest) -> ShardResult:
         """Sends by the transactional protocol of `contexture.kafka`."""
@@ -326,20 +326,20 @@ class KafkaTarget:
             self._names,
             shards=sending.shards,
             broker_wait_seconds=self._wait_seconds,
-            progress=self._tell,
+            progress=self._report_progress,
             dead_letters=dead_letters_of(self._publication),
             # Kafka removes a history's records by their own time: that of a change may be older than the retention.
             encode=timed_by_sending if self._publication.topics.keep == "history" else None,
             **options,
         )
 
-    def _tell(self, progress: SendProgress) -> None:
+    def _report_progress(self, progress: SendProgress) -> None:
         self._report(f"shard {progress.shard}: {progress.detail}")
 
     def _ledger(self) -> Ledger:
-        return Ledger(self._settings, self._names, patience=self._patience())
+        return Ledger(self._settings, self._names, broker_wait=self._broker_wait())
 
-    def _patience(self) -> BrokerWait:
+    def _broker_wait(self) -> BrokerWait:
         return BrokerWait(self._wait_seconds, self._report)
 
 

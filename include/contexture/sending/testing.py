@@ -1,4 +1,4 @@
-"""Outbox shards in memory, for trying a sender without an outbox on storage."""
+"""Outbox shards in memory, for testing a sender without an outbox on storage."""
 
 from __future__ import annotations
 

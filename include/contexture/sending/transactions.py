@@ -20,7 +20,7 @@ from contexture.storage.topic_order import TOPICS_OF_A_CLIENT
 
 @dataclass(frozen=True, slots=True)
 class ShardResult:
-    """What became of a shard.
+    """The result of sending a shard.
 
     Attributes:
         shard: its number.
@@ -31,7 +31,7 @@ class ShardResult:
         bytes: of keys and values sent, before compression.
         seconds: from call to return.
         superseded: a later outbox was sent already, so nothing of this one was.
-        transactions_elsewhere: registry transactions that were left out because another outbox told them.
+        transactions_elsewhere: registry transactions that were left out because another outbox sent them.
         dead_letters: records of the shard that are in the dead-letter topic instead, by this call or an earlier one;
             they count as sent.
     """
@@ -68,7 +68,7 @@ class TransactionSize:
 
 
 class SendCounter:
-    """Where a shard stands, and what this sending added.
+    """How far a shard is sent, and what this sending added.
 
     Attributes:
         begun: position of the first record that this sending sent; None before it began.
@@ -92,7 +92,7 @@ class SendCounter:
         self._elsewhere = 0
         self._last: LedgerEntry | None = None
 
-    def begun_at(self, start: ResumePoint, entry: LedgerEntry | None) -> None:
+    def start_at(self, start: ResumePoint, entry: LedgerEntry | None) -> None:
         """Where a client begins, by the ledger's row."""
         self.superseded, self.place = start.superseded, start.place
         if entry is not None and start.own and self._has_begun and entry.position > self.position:
@@ -157,7 +157,7 @@ def no_registry_transaction(number: int) -> DefectError:
 
 
 def check_position(found: int, expected: int) -> None:
-    """Sees that rows come without a hole.
+    """Checks that rows come without a hole.
 
     Raises:
         DefectError: they do not.
@@ -170,7 +170,7 @@ def check_position(found: int, expected: int) -> None:
 
 
 def check_end(position: int, records: int) -> None:
-    """Sees that all rows came.
+    """Checks that all rows came.
 
     Raises:
         DefectError: they did not.
@@ -186,12 +186,12 @@ class TransactionSender:
     """Those of one sending, whichever clients they go through.
 
     Args:
-        equipment: of the publication.
+        context: of the publication.
         reader: the shard.
-        tally: where it stands.
+        counter: how far it is sent.
         own: the ledger's rows that this sending knows.
         aside: the records that can't be sent.
-        committed: is told each row of the ledger once it is committed.
+        committed: receives each row of the ledger once it is committed.
 
     Attributes:
         topics: how many the transaction under way has records for, as far as is known.
@@ -200,16 +200,16 @@ class TransactionSender:
 
     def __init__(
         self,
-        equipment: SendContext,
+        context: SendContext,
         reader: ShardReader,
-        tally: SendCounter,
+        counter: SendCounter,
         own: OwnCommits,
         aside: DeadLetterSearch,
         committed: Callable[[LedgerEntry], None],
     ) -> None:
-        self._equipment = equipment
+        self._context = context
         self._reader = reader
-        self._tally = tally
+        self._counter = counter
         self._own = own
         self._aside = aside
         self._committed = committed
@@ -223,10 +223,10 @@ class TransactionSender:
         """
         topics: set[str] = set()
         size: TransactionSize | None = None
-        expected = self._tally.position
+        expected = self._counter.position
         for piece in split_by_transaction(self._reader.batches(expected)) if expected < self._reader.records else ():
             check_position(piece.first_position, expected)
-            piece = self._equipment.encoded(piece)
+            piece = self._context.encoded(piece)
             if size is None or size.transaction != piece.transaction:
                 if size is not None:
                     self._commit(session, size)
@@ -246,47 +246,47 @@ class TransactionSender:
 
     def _begin(self, session: ProducerSession, piece: TransactionChunk) -> None:
         self.topics = len(piece.topics())
-        session.meet(self.topics)
+        session.connect_to_brokers(self.topics)
         session.begin()
 
     def _produce(self, session: ProducerSession, piece: TransactionChunk) -> None:
         if self._aside.is_careful:
             self._aside.produce(session, piece)
             return
-        self._equipment.requests.check(piece.rows)
+        self._context.requests.check(piece.rows)
         session.produce(piece.rows, self._reader.headers)
 
     def _commit(self, session: ProducerSession, size: TransactionSize) -> None:
         entry = self._entry(size)
         self._own.writes(entry)
-        ledger, shard = self._equipment.ledger, self._reader.shard
+        ledger, shard = self._context.ledger, self._reader.shard
         session.deliver()
         session.produce_one(ledger.topic, key=ledger.key(shard), value=entry.to_json(), partition=shard)
         session.commit()
         self._committed(entry)
 
     def _entry(self, size: TransactionSize) -> LedgerEntry:
-        source, deletions = self._told_with(size)
+        source, deletions = self._log_position_after(size)
         return LedgerEntry(
             outbox=self._reader.outbox_id,
             sequence=self._reader.sequence,
-            position=self._tally.position + size.records,
+            position=self._counter.position + size.records,
             records=size.records,
             bytes=size.bytes,
             transaction=size.transaction,
             source_transaction=source,
             at=datetime.now(UTC),
             source_deletions=deletions,
-            dead_letters=(*self._tally.dead_letters, *self._aside.positions),
-            since=self._tally.since,
+            dead_letters=(*self._counter.dead_letters, *self._aside.positions),
+            since=self._counter.since,
         )
 
-    def _told_with(self, size: TransactionSize) -> tuple[int | None, bool]:
-        """How far the registry's log is told with this transaction."""
+    def _log_position_after(self, size: TransactionSize) -> tuple[int | None, bool]:
+        """Returns up to where the registry's log is sent with this transaction."""
         if not self._reader.registry:
             return size.source_transaction, False
         if size.transaction >= len(self._reader.registry):
             raise no_registry_transaction(size.transaction)
         place = self._reader.registry[size.transaction].place
-        # A flush of what is told already takes nothing back.
-        return place if self._tally.place is None else max(place, self._tally.place)
+        # A flush of what was sent already moves the position back by nothing.
+        return place if self._counter.place is None else max(place, self._counter.place)

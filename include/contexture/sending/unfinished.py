@@ -3,8 +3,8 @@
 After `init_transactions` nothing of a shard's earlier senders is open any more: whatever they left was committed or
 aborted. But where Kafka lost the marker (`open_transactions`), what should be aborted would become visible with the
 next commit, and be there twice. So a sender that begins looks at the partitions that its first transaction goes to, and
-where a first try of that very transaction stands hidden, it aborts a transaction there: also in the dead-letter topic,
-for any of its records may have been put aside. One that is done sees that its last transaction can be seen.
+where a first attempt of that very transaction is hidden, it aborts a transaction there: also in the dead-letter topic,
+because any of its records may be a dead letter. One that is done checks that its last transaction is visible.
 """
 
 from __future__ import annotations
@@ -135,8 +135,10 @@ class TransactionRecovery:
         session.produce_one(self._ledger.topic, key=key, value=value, partition=self._shard)
         session.commit()
 
-    def settle(self, session: ProducerSession, start: ResumePoint, *, hides_row: bool) -> tuple[Place, ...]:
-        """Aborts what a first try of the next transaction left hidden; gives the partitions."""
+    def finish_open_transaction(
+        self, session: ProducerSession, start: ResumePoint, *, hides_row: bool
+    ) -> tuple[Place, ...]:
+        """Aborts what a first attempt of the next transaction left hidden; returns the partitions."""
         places = list(self._left_over(start.position))
         if hides_row:
             places.append((self._ledger.topic, self._shard))
@@ -158,7 +160,7 @@ class TransactionRecovery:
             SendAgainError: Kafka forgot to carry it out.
         """
         started = self._clock()
-        while self._ledger.hidden(self._shard) is not None:
+        while self._ledger.read_uncommitted(self._shard) is not None:
             if self._clock() - started >= GRACE_SECONDS:
                 raise SendAgainError(_not_carried_out(), counted=False)
             self._sleep(_LOOK_SECONDS)

@@ -250,7 +250,7 @@ def check_ledger(storage: Storage, publication: str, target: Target) -> None:
         return
     # Before the ledger is read: a sender that is at work may commit meanwhile.
     committed = committed_shards(storage, publication, seen.topic_id)
-    standing = target.ledger_standing()
+    standing = target.ledger_status()
     _check_topic(target, seen, standing.topic_id)
     missing = sorted(committed - standing.shards)
     if missing:

@@ -63,7 +63,7 @@ def judge(storage: Storage, staged: StagedOutbox, *, dry_run: bool, target_for: 
     target = target_for(publication, manifest.interval)
     if manifest.baseline:
         report("baseline: what the registry holds becomes state, and nothing is sent until it changes")
-        _begin_log(storage, manifest, target)
+        _set_log_start(storage, manifest, target)
     target.ensure_topics(topics)
     record_topics(storage, manifest, publication, target, topics, report)
     _claim(outboxes, manifest, topics, target, report)
@@ -73,7 +73,7 @@ def judge(storage: Storage, staged: StagedOutbox, *, dry_run: bool, target_for: 
     return [shard.shard for shard in manifest.shards if shard.records]
 
 
-def _begin_log(storage: Storage, manifest: Manifest, target: Target) -> None:
+def _set_log_start(storage: Storage, manifest: Manifest, target: Target) -> None:
     """Lets an instance that has published nothing begin where the others are, if there are any.
 
     Began it later, no instance would publish what is between: the others leave out what is below its transactions.
@@ -82,7 +82,7 @@ def _begin_log(storage: Storage, manifest: Manifest, target: Target) -> None:
     if not (manifest.watermark or "").isdecimal():
         return
     newest = int(manifest.watermark or 0)
-    told = target.begin_log(manifest, newest)
+    told = target.set_log_start(manifest, newest)
     seen_from = staged_order(storage, manifest.publication, manifest.run).told
     if told < newest and (seen_from is None or told < seen_from):
         raise RetriableError(

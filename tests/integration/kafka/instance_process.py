@@ -20,7 +20,7 @@ if __name__ == "__main__":
     root = Path(__file__).resolve().parents[3]
     sys.path[:0] = [str(root / folder) for folder in ("include", "plugins", ".", "tests")]
 
-from builders.registry_outboxes import Told, registry_outbox, structures
+from builders.registry_outboxes import RegistryChange, registry_outbox, structures
 from contexture.errors import RetriableError
 from contexture.kafka import ClientSettings, FencedError
 from contexture.kafka.clients import transactional_producer
@@ -47,14 +47,14 @@ _spec.loader.exec_module(sender_process)
 FAILURES_IN_A_ROW = 100
 
 
-def registry_log(last: int) -> list[Told]:
+def registry_log(last: int) -> list[RegistryChange]:
     """What the registry did, the same for every instance: each third transaction deletes too."""
-    told: list[Told] = []
+    log: list[RegistryChange] = []
     for id in range(1, last + 1):
-        told.append(Told(id, tuple(f"{id % 5}_{n}" for n in range(1 + id % 3))))
+        log.append(RegistryChange(id, tuple(f"{id % 5}_{n}" for n in range(1 + id % 3))))
         if id % 3 == 0:
-            told.append(Told(id, (f"{(id - 1) % 5}_0",), deletions=True))
-    return told
+            log.append(RegistryChange(id, (f"{(id - 1) % 5}_0",), deletions=True))
+    return log
 
 
 class DwellingTarget(KafkaTarget):
@@ -64,7 +64,7 @@ class DwellingTarget(KafkaTarget):
 
     def _publisher(self, sending: SendRequest, **options: Any) -> Publisher:
         def opened(*call: Any) -> Any:
-            return sender_process.TellingProducer(transactional_producer(*call), self.pause_seconds)
+            return sender_process.ReportingProducer(transactional_producer(*call), self.pause_seconds)
 
         return super()._publisher(sending, open_producer=opened, **options)
 
@@ -106,8 +106,8 @@ class Instance:
     def staged(self, sequence: int, run_id: str) -> Manifest:
         first = self.watermark
         until = min(self.last, first + self.random.randint(1, 5))
-        told = [each for each in registry_log(self.last) if first < each.id <= until]
-        return registry_outbox(self.storage, self.publication, sequence, told, name=f"{first:04d}-{run_id}")
+        log = [each for each in registry_log(self.last) if first < each.id <= until]
+        return registry_outbox(self.storage, self.publication, sequence, log, name=f"{first:04d}-{run_id}")
 
 
 def _handed(manifest: Manifest) -> StagedOutbox:
@@ -134,15 +134,15 @@ def main(arguments: list[str]) -> None:
         time.sleep(float(lag) * instance.random.random())
         try:
             instance.run()
-            sender_process.tell("ran")
+            sender_process.report("ran")
             failed = 0
         except (FencedError, RetriableError) as error:
-            sender_process.tell("fenced" if isinstance(error, FencedError) else "again")
+            sender_process.report("fenced" if isinstance(error, FencedError) else "again")
             failed += 1
             sys.stderr.write(f"{error}\n")
             if failed == FAILURES_IN_A_ROW:
                 raise
-    sender_process.tell("done")
+    sender_process.report("done")
 
 
 if __name__ == "__main__":

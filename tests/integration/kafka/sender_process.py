@@ -32,7 +32,7 @@ def shard_rows(shard: int, topic: str, records: int, transaction_records: int) -
     ]
 
 
-class TellingProducer:
+class ReportingProducer:
     """Says `inside` after the first record of a transaction, `committing` and `committed`; dwells inside.
 
     Args:
@@ -59,17 +59,17 @@ class TellingProducer:
         self._producer.produce(*row)
         if self._first:
             self._first = False
-            tell("inside")
+            report("inside")
             if self._begun >= self._dwells_from:
                 time.sleep(self._pause_seconds)
 
     def commit_transaction(self, timeout: float) -> None:
-        tell("committing")
+        report("committing")
         self._producer.commit_transaction(timeout)
-        tell("committed")
+        report("committed")
 
 
-def tell(word: str) -> None:
+def report(word: str) -> None:
     os.write(1, word.encode() + b"\n")
 
 
@@ -80,11 +80,11 @@ def main(arguments: list[str]) -> None:
         SenderNames(publication),
         shards=int(shards),
         broker_wait_seconds=60.0,
-        open_producer=lambda *call: TellingProducer(transactional_producer(*call), float(pause), int(dwells_from)),
+        open_producer=lambda *call: ReportingProducer(transactional_producer(*call), float(pause), int(dwells_from)),
     )
     rows = shard_rows(int(shard), topic, int(records), int(transaction_records))
     publisher.publish(MemoryShard(rows, shard=int(shard), batch_rows=700))
-    tell("done")
+    report("done")
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def rows(topic, size=30_000):
     ]
 
 
-def told(record):
+def refusal_headers(record):
     return {name: value.decode() for name, value in record.headers if name.startswith("contexture_refused_")}
 
 
@@ -84,12 +84,12 @@ def test_only_what_is_too_large_goes_to_the_dead_letters(kafka, name, refuses):
     assert target.sent() == {row.key: row.value for n, row in enumerate(sending) if n not in LARGE}
     letters = sorted(target.records(target.aside), key=lambda record: record.key)
     assert [letter.key for letter in letters] == [b"k240", b"k243", b"k599"]
-    assert {told(letter)["contexture_refused_error"] for letter in letters} == {"MSG_SIZE_TOO_LARGE"}
-    assert {told(letter)["contexture_refused_by"] for letter in letters} == {refuses}
+    assert {refusal_headers(letter)["contexture_refused_error"] for letter in letters} == {"MSG_SIZE_TOO_LARGE"}
+    assert {refusal_headers(letter)["contexture_refused_by"] for letter in letters} == {refuses}
     # What the client does not take for its size, it does not take with more headers either.
     kept = [sending[n].value if refuses == "broker" else None for n in sorted(LARGE)]
     assert [letter.value for letter in letters] == kept
-    # As `contexture dead-letters` tells them.
+    # As `contexture dead-letters` lists them.
     read = sorted(refused_records(letters), key=lambda each: each.position)
     assert [(each.topic, each.position, each.value_bytes) for each in read] == [
         (name, n, 30_000) for n in sorted(LARGE)
@@ -110,17 +110,21 @@ def test_a_value_too_large_for_both_topics_leaves_its_size(settings, name):
     target.publisher().publish(MemoryShard(rows(name)))
     letters = target.records(target.aside)
     assert [letter.value for letter in letters] == [None] * 3
-    assert {told(letter)["contexture_refused_value_bytes"] for letter in letters} == {"30000"}
+    assert {refusal_headers(letter)["contexture_refused_value_bytes"] for letter in letters} == {"30000"}
 
 
-def test_a_record_without_key_in_a_compacted_topic_is_put_aside(settings, name):
+def test_a_record_without_key_in_a_compacted_topic_is_dead_lettered(settings, name):
     target = Target(settings, name)
     ensure_topics(settings, [TopicSpec(f"{name}.compacted", keep="latest")])
     sending = [OutboxRow(f"{name}.compacted", key, b"v") for key in (b"k1", None, b"k2")]
     target.publisher().publish(MemoryShard(sending))
     assert sorted(record.key for record in target.records(f"{name}.compacted")) == [b"k1", b"k2"]
     (letter,) = target.records(target.aside)
-    assert (letter.key, letter.value, told(letter)["contexture_refused_error"]) == (None, b"v", "INVALID_RECORD")
+    assert (letter.key, letter.value, refusal_headers(letter)["contexture_refused_error"]) == (
+        None,
+        b"v",
+        "INVALID_RECORD",
+    )
 
 
 class Killed(BaseException):

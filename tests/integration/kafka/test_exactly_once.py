@@ -101,7 +101,7 @@ def test_a_broker_restart_in_mid_send_loses_and_doubles_nothing(ending, security
         halfway = threading.Event()
         results = []
 
-        def tell(progress):
+        def report(progress):
             if progress.position >= RECORDS // 4:
                 halfway.set()
 
@@ -110,8 +110,8 @@ def test_a_broker_restart_in_mid_send_loses_and_doubles_nothing(ending, security
                 settings,
                 SenderNames("restarted"),
                 shards=1,
-                progress=tell,
-                open_producer=lambda *call: sender_process.TellingProducer(transactional_producer(*call), 0.05),
+                progress=report,
+                open_producer=lambda *call: sender_process.ReportingProducer(transactional_producer(*call), 0.05),
             )
             rows = sender_process.shard_rows(0, "restarted", RECORDS, TRANSACTION_RECORDS)
             results.append(publisher.publish(MemoryShard(rows)))
@@ -144,18 +144,18 @@ def test_of_two_senders_one_is_fenced_and_nothing_is_doubled(kafka):
             SenderNames(topic),
             shards=1,
             progress=progress,
-            open_producer=lambda *call: sender_process.TellingProducer(transactional_producer(*call), 0.02),
+            open_producer=lambda *call: sender_process.ReportingProducer(transactional_producer(*call), 0.02),
         )
         try:
             outcomes.append(publisher.publish(MemoryShard(rows)))
         except FencedError as fenced:
             outcomes.append(fenced)
 
-    def tell(progress):
+    def report(progress):
         if progress.position >= 500:
             underway.set()
 
-    first = threading.Thread(target=send, args=(tell,))
+    first = threading.Thread(target=send, args=(report,))
     first.start()
     assert underway.wait(180)
     send(lambda progress: None)

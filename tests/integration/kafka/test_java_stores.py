@@ -1,4 +1,4 @@
-"""Java's own stores through keytool: what does not open is told, and no password shows while it runs."""
+"""Java's own stores through keytool: what does not open is reported, and no password shows while it runs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_trust_store_in_jks_opens_without_its_password_as_it_does_in_java(fold
         ({"ssl_truststore_location": "p12", "ssl_truststore_password": "wrong-hush"}, "ssl.truststore.password"),
     ],
 )
-def test_a_wrong_password_is_told_by_its_option(folder, changed, option):
+def test_a_wrong_password_is_reported_by_its_option(folder, changed, option):
     stores = {"ssl_keystore_location": folder / "keys.p12", "ssl_truststore_location": folder / "trust.p12"}
     given = {name: str(stores[name]) if value == "p12" else value for name, value in changed.items()}
     with pytest.raises(KafkaConfigurationError, match="does not open") as caught:

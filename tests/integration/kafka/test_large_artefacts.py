@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from builders.registry_outboxes import URN, Told, registry_outbox, structures
+from builders.registry_outboxes import URN, RegistryChange, registry_outbox, structures
 from contexture.errors import RejectedError
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics, read_committed
 from contexture.monitoring import RunTables, TransactionStatus
@@ -45,7 +45,7 @@ class Registry:
         self.readers = ClientSettings.from_extra(kafka.client_settings())
         self.publication = structures(self.name, self.name)
 
-    def publish(self, *log: Told, flush: bool = False) -> Manifest:
+    def publish(self, *log: RegistryChange, flush: bool = False) -> Manifest:
         manifest = registry_outbox(self.storage, self.publication, 1, log, flush=flush)
         staged = StagedOutbox(
             publication=self.name, run=manifest.run, outbox=manifest.outbox, sequence=1, records=1, shards=(0,)
@@ -72,12 +72,12 @@ class Registry:
         return [(row.source_transaction, row.status) for row in rows]
 
 
-def around(body: bytes) -> tuple[Told, Told, Told]:
+def around(body: bytes) -> tuple[RegistryChange, RegistryChange, RegistryChange]:
     """A large artefact between two small ones, each a transaction."""
-    return Told(1, ("FIRST",)), Told(2, ("LARGE",), body=body), Told(3, ("LAST",))
+    return RegistryChange(1, ("FIRST",)), RegistryChange(2, ("LARGE",), body=body), RegistryChange(3, ("LAST",))
 
 
-def digests(*log: Told) -> list[tuple[str, str]]:
+def digests(*log: RegistryChange) -> list[tuple[str, str]]:
     return [(key.decode(), sha256(value or b"").hexdigest()) for each in log for key, value in each.records()]
 
 
@@ -97,8 +97,8 @@ def test_an_artefact_of_190_megabytes_is_within_the_limit(tmp_path: Path, kafka:
     assert list(registry.read()) == digests(*log)
 
 
-def assert_stopped(registry: Registry, log: tuple[Told, ...], status: TransactionStatus, match: str) -> None:
-    """What came before is told; of the large transaction nothing shows; nothing later is sent."""
+def assert_stopped(registry: Registry, log: tuple[RegistryChange, ...], status: TransactionStatus, match: str) -> None:
+    """What came before is sent; of the large transaction nothing shows; nothing later is sent."""
     with pytest.raises(RejectedError, match=match) as refused:
         registry.publish(*log)
     assert refused.value.context["topic"] == registry.name
@@ -142,10 +142,10 @@ def test_brokers_compare_what_is_compressed(tmp_path: Path, kafka: EmbeddedKafka
     assert list(registry.read()) == digests(*log)
 
 
-def flush(structures_in_it: int, body_bytes: int) -> Told:
+def flush(structures_in_it: int, body_bytes: int) -> RegistryChange:
     """All that a registry holds: bodies that differ and compress as structures do."""
     names = tuple(f"S{number}" for number in range(structures_in_it))
-    return Told(40, names, body=noise(body_bytes // 10) + b"<code/>" * (body_bytes * 9 // 70))
+    return RegistryChange(40, names, body=noise(body_bytes // 10) + b"<code/>" * (body_bytes * 9 // 70))
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_a_token_opens_the_cluster(secured, tokens):
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
-def test_a_wrong_password_is_told_at_once(secured, mechanism):
+def test_a_wrong_password_is_reported_immediately(secured, mechanism):
     with at_once(), pytest.raises(ConfigurationError) as caught:
         send(secured, "bert-1", {"sasl.mechanism": mechanism, "sasl.password": "wrong-hush"})
     assert "_AUTHENTICATION" in caught.value.message
@@ -140,7 +140,7 @@ def test_a_wrong_password_is_told_at_once(secured, mechanism):
     assert "hush" not in str(caught.value)
 
 
-def test_a_wrong_client_secret_is_told_at_once(secured, tokens):
+def test_a_wrong_client_secret_is_reported_immediately(secured, tokens):
     extra = as_user(secured, sasl_mechanism="OAUTHBEARER")
     extra |= {
         "sasl.oauthbearer.token.endpoint.url": tokens.token_url,
@@ -155,7 +155,7 @@ def test_a_wrong_client_secret_is_told_at_once(secured, tokens):
     assert "hush" not in str(report)
 
 
-def test_a_mechanism_that_brokers_do_not_offer_is_told_with_those_they_offer():
+def test_a_mechanism_that_brokers_do_not_offer_is_reported_with_those_they_offer():
     with EmbeddedKafka(security=Security("SASL_PLAINTEXT", users={"anna": "x1y2"}, mechanisms=("PLAIN",))) as cluster:
         assert failures(tried(cluster.client_settings())) == []
         [(_, detail)] = failures(tried({**cluster.client_settings(), "sasl.mechanism": "SCRAM-SHA-256"}))
@@ -180,7 +180,7 @@ def test_who_may_do_what_a_publication_needs_can_send(secured):
         ),
     ],
 )
-def test_a_denied_topic_or_transactional_id_is_told_at_once(secured, topic, prefix, code, advice):
+def test_a_denied_topic_or_transactional_id_is_reported_immediately(secured, topic, prefix, code, advice):
     with at_once(), pytest.raises(ConfigurationError) as caught:
         send(secured, topic, prefix=prefix)
     assert code in caught.value.message
@@ -195,7 +195,7 @@ def test_a_denied_topic_is_named_however_much_was_given_to_it(secured, topic, ro
     assert "allow this user WRITE and DESCRIBE on the topic" in caught.value.next_step
 
 
-def test_denied_operations_on_topics_are_told_by_their_names(secured):
+def test_denied_operations_on_topics_are_reported_by_their_names(secured):
     bert = ClientSettings.from_extra(secured.client_settings("bert"))
     with pytest.raises(
         ConfigurationError, match=r"\(topic anna-2\).*CREATE on the topic, or make the topic beforehand"
@@ -212,13 +212,13 @@ def test_denied_operations_on_topics_are_told_by_their_names(secured):
         list(read_committed(bert, ["seen-1"]))
 
 
-def test_a_denied_group_is_told_at_once(secured):
+def test_a_denied_group_is_reported_immediately(secured):
     settings = ClientSettings.from_extra({**secured.client_settings("bert"), "group.id": "theirs"})
     with at_once(), pytest.raises(ConfigurationError, match=r"READ on the group named by group\.id"):
         list(read_committed(settings, ["bert-1"]))
 
 
-def test_who_may_not_make_topics_is_told_and_can_name_one(secured):
+def test_who_may_not_make_topics_is_reported_and_can_name_one(secured):
     bert = ClientSettings.from_extra(secured.client_settings("bert"))
     report = test_connection(bert, timeout_seconds=TRIAL_SECONDS)
     checks = {check.name: check for check in report.checks}
@@ -233,18 +233,18 @@ def test_who_may_not_make_topics_is_told_and_can_name_one(secured):
     assert "clean up" not in named
 
 
-def test_no_secret_shows_in_logs_or_output_however_much_the_client_tells(secured, caplog, capfd):
+def test_no_secret_shows_in_logs_or_output_however_much_the_client_logs(secured, caplog, capfd):
     caplog.set_level(logging.DEBUG)
     extra = {**secured.client_settings("bert"), "debug": "all"}
     test_connection(ClientSettings.from_extra(extra), timeout_seconds=TRIAL_SECONDS, topic="bert-1")
     with pytest.raises(ConfigurationError) as caught:
         send(secured, "bert-1", {"sasl.password": "wrong-hush", "debug": "all"})
-    told = capfd.readouterr()
-    for text in (caplog.text, told.out, told.err, repr(caught.value), str(caught.value.as_dict())):
+    printed = capfd.readouterr()
+    for text in (caplog.text, printed.out, printed.err, repr(caught.value), str(caught.value.as_dict())):
         assert "hush" not in text
 
 
-def test_a_record_larger_than_the_topic_takes_is_told_with_both_limits(secured):
+def test_a_record_larger_than_the_topic_takes_is_reported_with_both_limits(secured):
     make_topics(secured, "narrow", max_message_bytes="5000")
     report = test_connection(ClientSettings.from_extra(as_user(secured)), timeout_seconds=TRIAL_SECONDS, topic="narrow")
     [(name, detail)] = failures(report)
@@ -252,7 +252,7 @@ def test_a_record_larger_than_the_topic_takes_is_told_with_both_limits(secured):
     assert "message.max.bytes of the connection is 1000000, max.message.bytes of the topic 5000" in detail
 
 
-def test_a_topic_that_a_user_may_not_see_is_told_from_one_that_is_missing(secured):
+def test_a_topic_that_a_user_may_not_see_is_reported_from_one_that_is_missing(secured):
     settings = ClientSettings.from_extra(secured.client_settings("bert"))
     found = topic_ids(settings, ["anna-1", "bert-1", "bert-missing"])
     assert sorted(found) == ["anna-1", "bert-1"]

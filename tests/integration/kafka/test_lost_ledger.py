@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 
 from builders.kafka_runs import Instance
 from builders.outboxes import outbox, publication, records
-from builders.registry_outboxes import Told, registry_outbox, structures
+from builders.registry_outboxes import RegistryChange, registry_outbox, structures
 from contexture.cli import main
 from contexture.kafka import read_committed
 from contexture.kafka.admin import TopicAdmin
@@ -51,8 +51,8 @@ def cli(kafka: EmbeddedKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
         monkeypatch.setattr(sys, "argv", ["contexture", "ledger", "rebuild", *arguments, "--json"])
         with pytest.raises(SystemExit) as end:
             main()
-        told = capsys.readouterr()
-        return int(end.value.code or 0), json.loads(told.out) if told.out else told.err
+        printed = capsys.readouterr()
+        return int(end.value.code or 0), json.loads(printed.out) if printed.out else printed.err
 
     return run
 
@@ -112,7 +112,12 @@ def test_a_registrys_log_goes_on_after_the_last_transaction_in_the_topic(
     topic = f"topic-{name}"
     text = CODELISTS.format(name=name, topic=topic)
     registry = instance(kafka, tmp_path, structures(name, topic), text)
-    log = [Told(1, ("A", "B")), Told(2, ("C",)), Told(3, ("A",)), Told(3, ("B",), deletions=True)]
+    log = [
+        RegistryChange(1, ("A", "B")),
+        RegistryChange(2, ("C",)),
+        RegistryChange(3, ("A",)),
+        RegistryChange(3, ("B",), deletions=True),
+    ]
     registry.ran(registry_outbox(registry.storage, registry.owner, 1, log[:1], name="first"))
     part = registry_outbox(registry.storage, registry.owner, 2, log[1:3], name="part")
     registry.judged(part)
@@ -126,7 +131,7 @@ def test_a_registrys_log_goes_on_after_the_last_transaction_in_the_topic(
     registry.ran(registry_outbox(registry.storage, registry.owner, 3, log[1:], name="rest"))
 
     found = [(record.key, record.value) for record in read_committed(registry.settings, [topic])]
-    assert found == [record for told in log for record in told.records()]
+    assert found == [record for change in log for record in change.records()]
 
 
 def half_sent(kafka: EmbeddedKafka, folder: Path, name: str) -> Instance:

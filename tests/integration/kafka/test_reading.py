@@ -62,7 +62,7 @@ def values(records):
     return [record.value for record in records]
 
 
-def test_reading_begins_at_the_beginning_an_offset_a_time_or_where_a_group_stands(settings, name):
+def test_reading_begins_at_the_beginning_an_offset_a_time_or_a_group_s_offsets(settings, name):
     ensure_topics(settings, [TopicSpec(name)])
     send(settings, name, ten(name))
     reader = CommittedReader(settings, [name])
@@ -82,7 +82,7 @@ def test_reading_begins_at_the_beginning_an_offset_a_time_or_where_a_group_stand
     assert values(reader.records(since=GroupOffsets(group))) == expected[6:]
 
 
-def test_what_was_deleted_before_it_was_read_is_told_loudly(settings, name):
+def test_what_was_deleted_before_it_was_read_is_reported_loudly(settings, name):
     ensure_topics(settings, [TopicSpec(name)])
     send(settings, name, ten(name))
     reader, group = CommittedReader(settings, [name]), f"group-{name}"
@@ -94,14 +94,14 @@ def test_what_was_deleted_before_it_was_read_is_told_loudly(settings, name):
     deletion.result(60)
     assert values(reader.records()) == [b"v%d" % number for number in range(5, 10)]
     for since in ({(name, 0): 2}, {(name, 0): 99}, GroupOffsets(group)):
-        with pytest.raises(OffsetGoneError, match=rf"{name}\[0\] can not be read.* it has 5 to 11") as told:
+        with pytest.raises(OffsetGoneError, match=rf"{name}\[0\] can not be read.* it has 5 to 11") as caught:
             list(reader.records(since=since))
-    assert "verified or resynchronised" in told.value.next_step
+    assert "verified or resynchronised" in caught.value.next_step
     with reader.member(group) as member, pytest.raises(OffsetGoneError, match="can not be read"):
         list(member.records(idle_seconds=30))
 
 
-def test_bytes_that_changed_on_a_brokers_disk_are_told_loudly(kafka, name):
+def test_bytes_that_changed_on_a_brokers_disk_are_reported_loudly(kafka, name):
     settings = ClientSettings.from_extra({**kafka.client_settings(), "compression.type": "none"})
     ensure_topics(settings, [TopicSpec(name)])
     send(settings, name, ten(name))
@@ -154,7 +154,7 @@ def test_a_member_that_leaves_while_partitions_move_comes_to_an_end(settings, na
             assert time.monotonic() - begun < LEAVE_SECONDS + SLACK_SECONDS
 
 
-def test_every_codec_stands_in_the_log_segments(kafka, name):
+def test_every_codec_is_in_the_log_segments(kafka, name):
     for codec, number in CODECS.items():
         settings = ClientSettings.from_extra({**kafka.client_settings(), "compression.type": codec})
         topic = f"{name}.{codec}"

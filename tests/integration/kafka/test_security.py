@@ -30,14 +30,14 @@ def test_a_known_user_may_do_everything(secured):
     assert test_connection(ClientSettings.from_extra(secured.client_settings("anna"))).passed
 
 
-def test_a_wrong_password_is_told_at_once(secured):
+def test_a_wrong_password_is_reported_immediately(secured):
     wrong = {**secured.client_settings("anna"), "sasl.password": "hush-hush"}
     with at_once(), pytest.raises(KafkaConfigurationError, match="check user, password") as caught:
         Publisher(ClientSettings.from_extra(wrong), SenderNames("p"), shards=1).publish(shard())
     assert "hush-hush" not in str(caught.value)
 
 
-def test_an_unknown_authority_is_told_at_once(secured):
+def test_an_unknown_authority_is_reported_immediately(secured):
     unknown = {**secured.client_settings("anna")}
     unknown.pop("ssl.ca.location")
     with at_once(), pytest.raises(KafkaConfigurationError, match=r"ssl\.ca\.location"):
@@ -45,7 +45,7 @@ def test_an_unknown_authority_is_told_at_once(secured):
 
 
 @pytest.mark.parametrize(
-    ("where", "protocol", "told"),
+    ("where", "protocol", "reason"),
     [
         ("open", "SSL", "speaks PLAINTEXT, and security.protocol of the connection is SSL"),
         ("open", "SASL_SSL", "speaks PLAINTEXT, and security.protocol of the connection is SASL_SSL"),
@@ -55,7 +55,7 @@ def test_an_unknown_authority_is_told_at_once(secured):
         ("secured", "SSL", "speaks SASL_SSL, and security.protocol of the connection is SSL"),
     ],
 )
-def test_another_protocol_than_the_brokers_speak_is_told_at_once(kafka, secured, where, protocol, told):
+def test_another_protocol_than_the_brokers_speak_is_reported_immediately(kafka, secured, where, protocol, reason):
     extra = dict(secured.client_settings("anna"))
     if not protocol.startswith("SASL"):
         extra = {name: value for name, value in extra.items() if not name.startswith("sasl.")}
@@ -63,7 +63,7 @@ def test_another_protocol_than_the_brokers_speak_is_told_at_once(kafka, secured,
     settings = ClientSettings.from_extra({**extra, "bootstrap.servers": servers, "security.protocol": protocol})
     with at_once(), pytest.raises(KafkaConfigurationError) as caught:
         Publisher(settings, SenderNames("p"), shards=1).publish(shard())
-    assert f"the broker at {servers} {told}" in caught.value.message
+    assert f"the broker at {servers} {reason}" in caught.value.message
     wanted = "PLAINTEXT" if where == "open" else "SASL_SSL, and sasl.mechanism to one of SCRAM-SHA-512"
     assert caught.value.next_step.startswith(f"set security.protocol to {wanted}, or name the port")
 

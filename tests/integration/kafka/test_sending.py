@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Producer
 
 from builders.at_once import at_once
-from builders.registry_outboxes import Told, shard
+from builders.registry_outboxes import RegistryChange, shard
 from contexture.errors import RejectedError
 from contexture.kafka import (
     BrokersAwayError,
@@ -101,8 +101,8 @@ def test_shards_without_records_are_claimed(settings, topic):
 def test_instances_that_share_only_kafka_agree_where_a_registrys_log_begins(settings, topic):
     names = SenderNames(topic)
     ledger = Ledger(settings, names)
-    begun = [Claims(settings, names, ledger).begin_log(f"baseline {number}", 1, number) for number in (11, 12)]
-    log = [Told(11, ("FREQ",)), Told(12, ("AREA",)), Told(12, ("FREQ",), deletions=True)]
+    begun = [Claims(settings, names, ledger).set_log_start(f"baseline {number}", 1, number) for number in (11, 12)]
+    log = [RegistryChange(11, ("FREQ",)), RegistryChange(12, ("AREA",)), RegistryChange(12, ("FREQ",), deletions=True)]
     result = Publisher(settings, names, shards=1).publish(shard(log, topic=topic))
     assert begun == [11, 11]
     assert (result.records_sent, result.transactions_elsewhere) == (2, 1)
@@ -175,16 +175,16 @@ def test_a_missing_topic_is_named(settings, name):
 def test_no_broker_is_said_clearly_and_soon():
     (port,) = free_ports(1)
     settings = ClientSettings.from_extra({"bootstrap.servers": f"127.0.0.1:{port}"})
-    told = []
+    reported = []
     with pytest.raises(BrokersAwayError, match=r"did not answer for (?:[3-9]|\d\d+) s") as caught:
-        Publisher(settings, SenderNames("p"), shards=1, broker_wait_seconds=3.0, progress=told.append).publish(
+        Publisher(settings, SenderNames("p"), shards=1, broker_wait_seconds=3.0, progress=reported.append).publish(
             MemoryShard(rows("t"))
         )
     assert "bootstrap.servers" in caught.value.next_step
-    assert any(progress.step == "waiting" for progress in told)
+    assert any(progress.step == "waiting" for progress in reported)
 
 
-def test_topics_are_made_once_and_differences_are_told(settings, name):
+def test_topics_are_made_once_and_differences_are_reported(settings, name):
     specs = [TopicSpec(f"{name}.{n}", 2, 1, {"retention.ms": "1000"}, "latest") for n in range(30)]
     made = ensure_topics(settings, specs)
     assert (len(made.created), made.existing, made.drift) == (30, 0, ())
@@ -233,7 +233,7 @@ def test_a_connection_that_works(settings, kafka):
     assert [topic for topic in TopicAdmin(settings, BrokerWait(60)).listed() if "connection-test" in topic] == []
 
 
-def test_a_topic_that_is_not_there_is_told_by_the_test_of_a_connection(settings, name):
+def test_a_topic_that_is_not_there_is_reported_by_the_test_of_a_connection(settings, name):
     checks = {check.name: check for check in test_connection(settings, timeout_seconds=120, topic=name).checks}
     assert (checks["transactions"].passed, checks["transactions"].detail) == (
         False,

@@ -1,4 +1,4 @@
-"""The limits of a broker and of its topics are those that it tells."""
+"""The limits of a broker and of its topics are those that it reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contexture_sandbox.kafka import EmbeddedKafka
 pytestmark = pytest.mark.integration
 
 
-def test_topics_that_exist_tell_their_own_limit_and_new_ones_get_that_of_the_publication(kafka: EmbeddedKafka):
+def test_topics_that_exist_have_their_own_limit_and_new_ones_get_that_of_the_publication(kafka: EmbeddedKafka):
     settings = ClientSettings.from_extra(kafka.client_settings())
     there, new = f"sizes-{uuid4().hex[:8]}", f"sizes-{uuid4().hex[:8]}"
     ensure_topics(settings, [TopicSpec(there, config={"max.message.bytes": "12345"})])

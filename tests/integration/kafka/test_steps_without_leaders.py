@@ -111,8 +111,8 @@ def test_no_step_takes_a_lost_leader_for_an_answer(
             tried_again(lambda manifest=manifest: city.concluded(manifest))
             assert city.outboxes.status(manifest.outbox).status == "concluded", f"seed {seed}"
             entries = tried_again(lambda: Ledger(city.settings, names).entries())
-            told = {shard: entry.sequence for shard, entry in entries.items()}
-            assert told == {0: sequence, 1: sequence}, f"seed {seed}"
+            sequences = {shard: entry.sequence for shard, entry in entries.items()}
+            assert sequences == {0: sequence, 1: sequence}, f"seed {seed}"
             seen = tried_again(lambda: newest(city, topic))
             assert seen == {key: values[-1] for key, values in expected.items()}, f"seed {seed}"
     found: dict[bytes, list[bytes]] = {}

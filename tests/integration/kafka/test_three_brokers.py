@@ -54,11 +54,11 @@ def test_a_broker_is_lost_in_mid_send(cluster: EmbeddedKafka, loses: str) -> Non
     load = context_load(topics, outbox="one", records=RECORDS)
     halfway, results = threading.Event(), []
 
-    def tell(progress: SendProgress) -> None:
+    def report(progress: SendProgress) -> None:
         if progress.position >= RECORDS // 4:
             halfway.set()
 
-    sending = threading.Thread(target=lambda: results.append(send(settings, name, load, tell)))
+    sending = threading.Thread(target=lambda: results.append(send(settings, name, load, report)))
     sending.start()
     assert halfway.wait(120)
     lost = leader(cluster, topics[0] if loses == "the leader of a topic" else "__transaction_state")
@@ -72,6 +72,6 @@ def test_a_broker_is_lost_in_mid_send(cluster: EmbeddedKafka, loses: str) -> Non
     await_all_replicas(cluster, topics)
 
 
-def send(settings: ClientSettings, name: str, load: Load, tell) -> ShardResult:
-    publisher = Publisher(settings, SenderNames(name), shards=1, progress=tell, broker_wait_seconds=120.0)
+def send(settings: ClientSettings, name: str, load: Load, report) -> ShardResult:
+    publisher = Publisher(settings, SenderNames(name), shards=1, progress=report, broker_wait_seconds=120.0)
     return publisher.publish(load.shards[0], attempts=[1_000] * 5)

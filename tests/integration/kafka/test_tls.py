@@ -101,21 +101,21 @@ def test_without_our_certificate_it_is_asked_for(both_sides):
     assert "ssl.certificate.location and ssl.key.location, or ssl.keystore.location" in error.next_step
 
 
-def test_a_connection_without_tls_is_told_what_the_port_speaks(both_sides):
+def test_a_connection_without_tls_is_reported_what_the_port_speaks(both_sides):
     error = failure({"bootstrap.servers": both_sides.bootstrap_servers})
     assert "speaks SSL or SASL_SSL, and security.protocol of the connection is PLAINTEXT" in error.message
 
 
-def test_our_certificate_of_another_authority_is_told(both_sides, tmp_path):
-    Authority("somebody else").issue(tmp_path / "me.pem", "me")
+def test_our_certificate_of_another_authority_is_reported(both_sides, tmp_path):
+    Authority("another company").issue(tmp_path / "me.pem", "me")
     mine = {name: str(tmp_path / "me.pem") for name in ("ssl.certificate.location", "ssl.key.location")}
     error = failure({**both_sides.client_settings(), **mine})
     assert "the broker refuses our certificate" in error.message
-    assert "signed by CN=somebody else" in error.message
+    assert "signed by CN=another company" in error.message
     assert "ssl.certificate.location" in error.next_step
 
 
-def test_our_expired_certificate_is_told(both_sides, root, tmp_path):
+def test_our_expired_certificate_is_reported(both_sides, root, tmp_path):
     root.issue(tmp_path / "me.pem", "me", until=YESTERDAY)
     mine = {name: str(tmp_path / "me.pem") for name in ("ssl.certificate.location", "ssl.key.location")}
     error = failure({**both_sides.client_settings(), **mine})
@@ -123,14 +123,14 @@ def test_our_expired_certificate_is_told(both_sides, root, tmp_path):
     assert "renew the certificate in ssl.certificate.location" in error.next_step
 
 
-def test_an_unknown_authority_of_the_broker_is_told(both_sides, tmp_path):
-    Authority("somebody else").write(tmp_path / "ca.pem")
+def test_an_unknown_authority_of_the_broker_is_reported(both_sides, tmp_path):
+    Authority("another company").write(tmp_path / "ca.pem")
     error = failure({**both_sides.client_settings(), "ssl.ca.location": str(tmp_path / "ca.pem")})
     assert "signed by an authority (CN=the root) that this connection does not trust" in error.message
     assert "ssl.ca.location" in error.next_step
 
 
-def test_another_host_name_is_told(both_sides):
+def test_another_host_name_is_reported(both_sides):
     # Another spelling of 127.0.0.1, which the certificate does not have.
     servers = both_sides.bootstrap_servers.replace("127.0.0.1", "127.1")
     error = failure({**both_sides.client_settings(), "bootstrap.servers": servers})
@@ -139,7 +139,7 @@ def test_another_host_name_is_told(both_sides):
     assert works({**both_sides.client_settings(), "ssl.endpoint.identification.algorithm": ""})
 
 
-def test_an_expired_certificate_of_the_broker_is_told(tmp_path: Path):
+def test_an_expired_certificate_of_the_broker_is_reported(tmp_path: Path):
     authority = Authority()
     authority.write(tmp_path / "certificates" / "ca.pem")
     authority.issue(tmp_path / "certificates" / "broker.pem", "broker", until=YESTERDAY)

@@ -42,12 +42,12 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *ar
     monkeypatch.setattr(sys, "argv", ["contexture", "topics", "compare", "--json", *arguments])
     with pytest.raises(SystemExit) as end:
         main()
-    told = capsys.readouterr()
-    return int(end.value.code or 0), json.loads(told.out) if told.out else told.err
+    printed = capsys.readouterr()
+    return int(end.value.code or 0), json.loads(printed.out) if printed.out else printed.err
 
 
 @pytest.mark.usefixtures("topics")
-def test_topics_that_tell_the_same_and_topics_that_do_not(capsys, monkeypatch):
+def test_topics_that_hold_the_same_and_topics_that_do_not(capsys, monkeypatch):
     code, document = run(capsys, monkeypatch, "compare-old=compare-new")
     assert (code, document["alike"], document["equal"]) == (0, True, 2)
     assert document["left"] == {"entities": 2, "lines": 3, "unreadable": 0, "tombstones": 0}

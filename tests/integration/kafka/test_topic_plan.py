@@ -39,8 +39,8 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *ar
     monkeypatch.setattr(sys, "argv", ["contexture", "topics", *arguments, "--json"])
     with pytest.raises(SystemExit) as end:
         main()
-    told = capsys.readouterr()
-    return int(end.value.code or 0), json.loads(told.out)["connections"][0] if told.out else told.err
+    printed = capsys.readouterr()
+    return int(end.value.code or 0), json.loads(printed.out)["connections"][0] if printed.out else printed.err
 
 
 def test_topics_are_brought_to_what_a_publication_says(kafka, folder, capsys, monkeypatch):
@@ -57,8 +57,8 @@ def test_topics_are_brought_to_what_a_publication_says(kafka, folder, capsys, mo
         ("plan-b", "retention.ms", "configure"),
     ]
 
-    code, told = run(capsys, monkeypatch, "apply", file)
-    assert (code, "confirm with --grow-keyed" in told) == (2, True)
+    code, printed = run(capsys, monkeypatch, "apply", file)
+    assert (code, "confirm with --grow-keyed" in printed) == (2, True)
     admin = TopicAdmin(settings, BrokerWait(60))
     assert admin.listed()["plan-a"].partitions == 2
     assert admin.configs(["plan-b"])["plan-b"]["cleanup.policy"] == "delete"

@@ -39,7 +39,7 @@ def sender(kafka: EmbeddedKafka, name: str) -> Producer:
     return producer
 
 
-def told(producer: Producer, topic: str, *records: tuple[int, bytes | None], commit: bool = True) -> None:
+def write(producer: Producer, topic: str, *records: tuple[int, bytes | None], commit: bool = True) -> None:
     """A transaction of records, each with its time and its value, keyed by the time."""
     producer.begin_transaction()
     for moment, value in records:
@@ -62,7 +62,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *ar
 def test_the_newest_committed_records_of_all_partitions_come_the_newest_last(kafka, settings):
     topic, producer = made(settings, "read-newest", partitions=3), sender(kafka, "tx.read-newest")
     for moment in range(1, 21):
-        told(producer, topic, (moment, b"%d" % moment))
+        write(producer, topic, (moment, b"%d" % moment))
 
     assert [record.value for record in newest_records(settings, [topic], 3)] == [b"18", b"19", b"20"]
     assert len(newest_records(settings, [topic], 1000)) == 20
@@ -70,15 +70,15 @@ def test_the_newest_committed_records_of_all_partitions_come_the_newest_last(kaf
 
 def test_records_before_a_long_aborted_transaction_are_found(kafka, settings):
     topic, producer = made(settings, "read-aborted"), sender(kafka, "tx.read-aborted")
-    told(producer, topic, (1, b"a"), (2, b"b"))
-    told(producer, topic, *((moment, b"never") for moment in range(3, 200)), commit=False)
+    write(producer, topic, (1, b"a"), (2, b"b"))
+    write(producer, topic, *((moment, b"never") for moment in range(3, 200)), commit=False)
 
     assert [record.value for record in newest_records(settings, [topic], 2)] == [b"a", b"b"]
 
 
 def test_an_open_transaction_is_neither_shown_nor_waited_for(kafka, settings):
     topic, producer = made(settings, "read-open"), sender(kafka, "tx.read-open")
-    told(producer, topic, (1, b"a"))
+    write(producer, topic, (1, b"a"))
     producer.begin_transaction()
     producer.produce(topic, b"open", timestamp=2)
     producer.flush(60)
@@ -89,7 +89,7 @@ def test_an_open_transaction_is_neither_shown_nor_waited_for(kafka, settings):
 
 def test_the_command_shows_keys_values_headers_and_deletions(kafka, settings, capsys, monkeypatch):
     topic, producer = made(settings, "read-command"), sender(kafka, "tx.read-command")
-    told(
+    write(
         producer, topic, (1_700_000_000_000, b'{"id":"car1"}'), (1_700_000_001_000, None), (1_700_000_002_000, b"\xff")
     )
 
@@ -107,7 +107,7 @@ def test_the_command_shows_keys_values_headers_and_deletions(kafka, settings, ca
 
 def test_a_publication_names_its_topics_and_its_connection(kafka, settings, capsys, monkeypatch, tmp_path):
     topic, producer = made(settings, "read-cars"), sender(kafka, "tx.read-cars")
-    told(producer, topic, (1, b"a"))
+    write(producer, topic, (1, b"a"))
     source = "source: {kind: ngsi, connection: broker, service: s}\n"
     (tmp_path / "cars.yaml").write_text(f"name: cars\n{source}publish: {{connection: city_kafka}}\n")
     monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path))

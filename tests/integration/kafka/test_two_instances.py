@@ -78,7 +78,7 @@ def published(
     second = RunningInstance(kafka, folder / "second", name, last=last, seed=seed + 1, lag=lags[1])
     threads = [Thread(target=each.run, args=(count,)) for each, count in zip((first, second), kills, strict=True)]
     threads[0].start()
-    # Otherwise a busy machine may let the second one tell everything before the first one is inside.
+    # Otherwise a busy machine may let the second one send everything before the first one is inside.
     assert not kills[0] or first.was_killed.wait(120)
     threads[1].start()
     for thread in threads:
@@ -115,9 +115,9 @@ def assert_instance_knows_it(home: Path, name: str, last: int) -> None:
     }
 
 
-def test_two_instances_tell_each_transaction_once_while_one_is_killed(kafka: EmbeddedKafka, tmp_path: Path) -> None:
+def test_two_instances_send_each_transaction_once_while_one_is_killed(kafka: EmbeddedKafka, tmp_path: Path) -> None:
     ahead, behind = published(kafka, tmp_path, last=24, seed=7, lags=(0.0, 1.0), kills=(2, 0))
-    # On a busy machine the other one may tell the rest before the second kill.
+    # On a busy machine the other one may send the rest before the second kill.
     assert ahead.kills >= 1
     assert behind.said["ran"] > 0
 
@@ -128,7 +128,7 @@ def test_two_instances_tell_each_transaction_once_while_one_is_killed(kafka: Emb
 @pytest.mark.parametrize(
     ("lags", "kills"), [((0.0, 1.0), (4, 0)), ((0.05, 0.05), (2, 2))], ids=["one lags", "both meet"]
 )
-def test_two_instances_tell_each_transaction_once_whatever_is_killed_when(
+def test_two_instances_send_each_transaction_once_whatever_is_killed_when(
     kafka: EmbeddedKafka, tmp_path: Path, seed: int, lags: tuple[float, float], kills: tuple[int, int]
 ) -> None:
     first, second = published(kafka, tmp_path, last=45, seed=seed, lags=lags, kills=kills)

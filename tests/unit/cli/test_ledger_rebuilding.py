@@ -26,7 +26,7 @@ class OneTopic:
 
     topic, rows = "contexture.ledger.vehicles", 0
 
-    def standing(self) -> SimpleNamespace:
+    def status(self) -> SimpleNamespace:
         return SimpleNamespace(topic_id=self.topic_id(), shards=frozenset(range(self.rows)))
 
     def topic_id(self) -> str:

@@ -38,5 +38,5 @@ print(before > 500, pieces_aside())
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries set no pieces aside")
 def test_small_pieces_no_longer_lie_aside():
     command = [sys.executable, "-c", _PIECES_ASIDE]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert told.split() == ["True", "0"]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert output.split() == ["True", "0"]

@@ -50,17 +50,17 @@ class Cluster:
         return SimpleNamespace(topics={topic: listed})
 
     def poll(self, _: float) -> None:
-        """Has nothing to tell."""
+        """Has nothing to report."""
 
 
-def admin(cluster: Cluster, patience: BrokerWait | None = None) -> TopicAdmin:
-    made = TopicAdmin(ClientSettings({"bootstrap.servers": "127.0.0.1:1"}), patience or BrokerWait(30))
+def admin(cluster: Cluster, broker_wait: BrokerWait | None = None) -> TopicAdmin:
+    made = TopicAdmin(ClientSettings({"bootstrap.servers": "127.0.0.1:1"}), broker_wait or BrokerWait(30))
     made.__dict__["_client"] = cluster
     return made
 
 
-def ends(cluster: Cluster, patience: BrokerWait | None = None, partition: int = 0) -> dict[tuple[str, int], int]:
-    return admin(cluster, patience).ends([(LEDGER, partition)], committed=True)
+def ends(cluster: Cluster, broker_wait: BrokerWait | None = None, partition: int = 0) -> dict[tuple[str, int], int]:
+    return admin(cluster, broker_wait).ends([(LEDGER, partition)], committed=True)
 
 
 def test_a_broker_that_is_behind_is_asked_again() -> None:

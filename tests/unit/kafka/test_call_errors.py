@@ -7,7 +7,7 @@ import traceback
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from contexture.kafka.clients import asked, call_errors, error_in
+from contexture.kafka.clients import call_client, call_errors, error_in
 from contexture.kafka.error_codes import ErrorClass, meaning
 
 
@@ -23,13 +23,13 @@ def test_a_fatal_error_that_met_a_delivery_report_is_still_the_clients() -> None
 
 
 def test_a_call_of_the_client_that_fails_without_a_reason_is_sent_again_with_a_new_one() -> None:
-    told = error_in(
+    found = error_in(
         SystemError("<method 'poll' of 'cimpl.Producer' objects> returned NULL without setting an exception")
     )
 
-    assert told.name() == "_FAIL"
-    assert "returned NULL" in told.str()
-    assert meaning(told) is ErrorClass.SEND_AGAIN
+    assert found.name() == "_FAIL"
+    assert "returned NULL" in found.str()
+    assert meaning(found) is ErrorClass.SEND_AGAIN
 
 
 def test_a_bare_error_of_the_client_becomes_an_exception_that_can_be_caught_and_shown() -> None:
@@ -39,7 +39,7 @@ def test_a_bare_error_of_the_client_becomes_an_exception_that_can_be_caught_and_
         raise bare  # type: ignore[misc]
 
     with pytest.raises(call_errors()) as caught:
-        asked(call)
+        call_client(call)
 
     assert error_in(caught.value).name() == "_FENCED"
     assert caught.value.__context__ is None
@@ -50,6 +50,6 @@ def test_what_a_call_gives_and_raises_otherwise_is_handed_on() -> None:
     def full() -> None:
         raise BufferError("Local: Queue full")
 
-    assert asked(lambda: 3) == 3
+    assert call_client(lambda: 3) == 3
     with pytest.raises(BufferError):
-        asked(full)
+        call_client(full)

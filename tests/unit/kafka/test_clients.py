@@ -23,7 +23,7 @@ def refusal(**options: object) -> KafkaConfigurationError:
 
 
 @pytest.mark.parametrize("options", [{}, {"sasl_mechanism": "GSSAPI", "sasl_kerberos_keytab": "/k"}])
-def test_kerberos_without_a_client_that_has_it_is_told_with_both_ways_to_get_one(options):
+def test_kerberos_without_a_client_that_has_it_is_reported_with_both_ways_to_get_one(options):
     error = refusal(**options)
     assert "this Kafka client was built without Kerberos" in error.message
     assert "Confluent's package repository" in error.next_step
@@ -59,7 +59,7 @@ def files(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("options", "told", "advice"),
+    ("options", "reason", "advice"),
     [
         (
             {"ca": "none.pem"},
@@ -83,12 +83,12 @@ def files(tmp_path_factory):
         ),
     ],
 )
-def test_a_file_for_tls_that_can_not_be_used_is_told_with_its_setting(files, options, told, advice):
+def test_a_file_for_tls_that_can_not_be_used_is_reported_with_its_setting(files, options, reason, advice):
     named = {f"ssl_{name}_location": str(files / file) for name, file in options.items() if name != "password"}
     if "password" in options:
         named["ssl_key_password"] = options["password"]
     error = refusal(**{**named, "security_protocol": "SSL"})
-    assert told.format(files) in error.message
+    assert reason.format(files) in error.message
     assert advice in error.next_step
     assert "hush" not in str(error)
 
@@ -106,7 +106,7 @@ def test_what_the_client_quotes_while_it_runs_is_left_out_too():
     assert "***" in str(caught.value)
 
 
-def test_an_unknown_name_is_told_by_every_kind_of_client():
+def test_an_unknown_name_is_reported_by_every_kind_of_client():
     settings = ClientSettings.from_extra({"bootstrap.servers": "a:1", "no.such.name": 1})
     makers = (admin, reader, lambda *given: transactional_producer(given[0], "tx", given[1]))
     for make in makers:

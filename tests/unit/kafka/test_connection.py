@@ -48,11 +48,11 @@ def test_one_server_that_is_away_fails_the_test_by_its_name(listening):
         (980_000, False, "the broker's clock is 20 s behind this machine's"),
     ],
 )
-def test_clocks_that_differ_by_more_than_ten_seconds_are_told(timestamp_ms, passed, detail):
+def test_clocks_that_differ_by_more_than_ten_seconds_are_reported(timestamp_ms, passed, detail):
     verdict = clock_verdict(SentTestRecord(1000.0, ReadBack(b"", timestamp_ms, is_brokers_time=True), 1001.0))
     assert (verdict.passed, verdict.detail) == (passed, detail)
 
 
-def test_a_topic_that_keeps_the_times_of_senders_tells_nothing_of_clocks():
+def test_a_topic_that_keeps_the_times_of_senders_shows_nothing_of_clocks():
     assert clock_verdict(SentTestRecord(1000.0, ReadBack(b"", 0, is_brokers_time=False), 1001.0)).passed is None
     assert clock_verdict(None).passed is None

@@ -77,7 +77,7 @@ CLASS_OF = {name: means for means, names in EXPECTED.items() for name in names}
 
 
 def error(name: str, *, fatal: bool = False, retriable: bool = False, abortable: bool = False) -> KafkaError:
-    return KafkaError(CODES[name], "told so", fatal, retriable, abortable)
+    return KafkaError(CODES[name], "a reason", fatal, retriable, abortable)
 
 
 def test_every_code_of_the_client_is_in_the_table() -> None:
@@ -93,16 +93,16 @@ def test_a_code_means_what_the_table_says(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(CODES))
 def test_a_code_comes_to_people_as_an_error_with_advice(name: str) -> None:
-    told = translated(error(name), "committing", topic="cars")
+    found = translated(error(name), "committing", topic="cars")
 
     kinds = {
         ErrorClass.FENCED: FencedError,
         ErrorClass.REJECTED: RejectedError,
         ErrorClass.CONFIGURATION: KafkaConfigurationError,
     }
-    assert isinstance(told, kinds.get(MEANINGS[name], RetriableError))
-    assert told.next_step
-    assert name in told.message
+    assert isinstance(found, kinds.get(MEANINGS[name], RetriableError))
+    assert found.next_step
+    assert name in found.message
 
 
 @pytest.mark.parametrize("name", sorted(name for name, means in MEANINGS.items() if means is not ErrorClass.FENCED))

@@ -12,7 +12,7 @@ from contexture.kafka.error_codes import ErrorClass, meaning, translated
 
 
 def error(name, fatal=False, retriable=False, abortable=False):
-    return KafkaError(getattr(KafkaError, name), "told so", fatal, retriable, abortable)
+    return KafkaError(getattr(KafkaError, name), "a reason", fatal, retriable, abortable)
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,11 @@ def test_meaning(name, fatal, retriable, abortable, expected):
         ("_INCONSISTENT", RetriableError, "clear the task"),
     ],
 )
-def test_people_are_told_what_to_do(name, kind, next_step):
-    told = translated(error(name), "committing", topic="cars")
-    assert isinstance(told, kind)
-    assert next_step in told.next_step
-    assert name in told.message
+def test_people_learn_what_to_do(name, kind, next_step):
+    found = translated(error(name), "committing", topic="cars")
+    assert isinstance(found, kind)
+    assert next_step in found.next_step
+    assert name in found.message
 
 
 def test_the_first_undelivered_record_explains_a_failed_commit():
@@ -66,7 +66,7 @@ def test_the_first_undelivered_record_explains_a_failed_commit():
     assert (cause.name(), topic) == ("MSG_SIZE_TOO_LARGE", "cars")
 
 
-def test_a_fatal_error_told_by_callback_explains_what_fails_after_it():
+def test_a_fatal_error_reported_by_callback_explains_what_fails_after_it():
     watch = ClientCallbacks()
     watch.on_error(error("_FENCED", fatal=True))
     assert watch.cause(error("_FATAL"))[0].name() == "_FENCED"
@@ -105,12 +105,12 @@ def test_only_what_a_person_must_change_is_taken_from_the_log(name):
         ("CREATE", "allow this user CREATE on the topic, or make the topic beforehand"),
     ],
 )
-def test_a_denied_topic_is_told_with_the_operation_that_was_tried(needs, advice):
-    told = translated(error("TOPIC_AUTHORIZATION_FAILED"), "trying", topic="cars", needs=needs)
-    assert (told.next_step, told.message.partition(":")[0]) == (advice, "trying (topic cars) failed")
+def test_a_denied_topic_is_reported_with_the_operation_that_was_tried(needs, advice):
+    found = translated(error("TOPIC_AUTHORIZATION_FAILED"), "trying", topic="cars", needs=needs)
+    assert (found.next_step, found.message.partition(":")[0]) == (advice, "trying (topic cars) failed")
 
 
-def test_a_refused_user_is_told_at_once():
+def test_a_refused_user_is_reported_immediately():
     watch = ClientCallbacks()
     watch.on_error(error("_ALL_BROKERS_DOWN"))
     watch.raise_refusal("starting")
@@ -123,9 +123,9 @@ def test_a_certificate_that_is_refused_after_the_handshake_is_a_refusal():
     watch = ClientCallbacks()
     watch.on_error(KafkaError(KafkaError._TRANSPORT, "Receive failed: SSL alert number 40 (after 2ms)"))
     assert watch.refused is None
-    told = KafkaError(KafkaError._TRANSPORT, "Receive failed: alert bad certificate: SSL alert number 42 (after 2ms)")
-    watch.on_error(told)
-    assert watch.refused is told
+    found = KafkaError(KafkaError._TRANSPORT, "Receive failed: alert bad certificate: SSL alert number 42 (after 2ms)")
+    watch.on_error(found)
+    assert watch.refused is found
 
 
 class Message:

@@ -34,7 +34,7 @@ os._exit(0)
 """
 
 
-@pytest.mark.parametrize(("made", "told"), [("a client", "| ended "), ("nothing", "ended | ended ")])
-def test_a_forked_child_ends_nothing_of_a_process_that_has_clients(made: str, told: str) -> None:
+@pytest.mark.parametrize(("made", "output"), [("a client", "| ended "), ("nothing", "ended | ended ")])
+def test_a_forked_child_ends_nothing_of_a_process_that_has_clients(made: str, output: str) -> None:
     done = subprocess.run([sys.executable, "-c", _FORKED, made], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout == told
+    assert done.stdout == output

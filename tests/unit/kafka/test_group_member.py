@@ -58,7 +58,7 @@ def member(client):
     return GroupMember(SETTINGS, ("cars",), "audit", None, 30.0, BrokerWait(60), open_consumer=lambda *_, **__: client)
 
 
-def test_reading_begins_where_the_group_stands_else_at_the_beginning():
+def test_reading_begins_at_the_group_s_offsets_else_at_the_beginning():
     client = Client()
     with member(client) as joined:
         assert list(joined.records(idle_seconds=0.01)) == []
@@ -72,7 +72,7 @@ def test_what_it_is_given_while_it_leaves_is_not_asked_about():
     assert (client.closed, client.asked, len(client.given)) == (True, 1, 2)
 
 
-def test_brokers_that_do_not_tell_where_the_group_stands_are_an_error_to_try_again():
+def test_brokers_that_do_not_return_the_group_s_offsets_are_an_error_to_try_again():
     client = Client(KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer")))
     with member(client) as joined:
         for _ in range(2):

@@ -45,7 +45,7 @@ def test_rounds_are_those_that_the_file_was_made_with(tmp_path: Path, rounds: in
     assert rounds_in(store(tmp_path, rounds)) == rounds
 
 
-def test_the_most_counts_wherever_it_stands() -> None:
+def test_the_most_counts_wherever_it_is() -> None:
     deep = element(0x30, SALT + integer(70))
     for _ in range(40):
         deep = element(0x04, element(0x30, deep))

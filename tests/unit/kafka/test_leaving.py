@@ -39,7 +39,7 @@ def test_a_client_that_closes_is_waited_for(allowed, caplog):
     assert not caplog.records
 
 
-def test_a_client_that_never_closes_is_left_to_itself_and_that_is_told(caplog):
+def test_a_client_that_never_closes_is_left_to_itself_and_that_is_reported(caplog):
     client = Client(threading.Event())
 
     with caplog.at_level(logging.WARNING):
@@ -57,7 +57,7 @@ def test_a_client_that_never_closes_is_left_to_itself_and_that_is_told(caplog):
     ("error", "kind"),
     [(RuntimeError("k7"), "RuntimeError"), (KafkaError(KafkaError._TIMED_OUT, "k7"), "KafkaException")],
 )
-def test_an_error_of_the_close_stands_in_the_log_by_its_kind_alone(allowed, caplog, error, kind):
+def test_an_error_of_the_close_is_in_the_log_by_its_kind_alone(allowed, caplog, error, kind):
     with caplog.at_level(logging.WARNING):
         assert close_within(Client(allowed, error))
 

@@ -1,4 +1,4 @@
-"""What a listener speaks is told by its answer; a silence, or an answer of something else, tells nothing."""
+"""The protocol of a listener is known from its answer; no answer, or another program's, shows nothing."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_busy_listener_may_take_longer_for_its_handshake_than_for_the_connecti
         thread.join(60)
 
 
-def test_where_nobody_listens_nothing_is_said():
+def test_where_no_one_listens_nothing_is_reported():
     assert listener("127.0.0.1", 9) is None
     assert other_protocol(ClientSettings.from_extra({"bootstrap.servers": "127.0.0.1:9"}), "sending") is None
 
@@ -130,7 +130,7 @@ def test_a_client_is_understood_by_its_own_protocol_alone(spoken, protocol, diff
     assert spoken.differs_from(protocol) is differs
 
 
-def test_the_first_server_that_answers_tells():
+def test_the_first_server_that_answers_decides():
     with answering(handshake(33, "PLAIN", "GSSAPI")) as port:
         settings = ClientSettings.from_extra({"bootstrap.servers": f"127.0.0.1:9,PLAINTEXT://127.0.0.1:{port}"})
         found = other_protocol(settings, "sending")
@@ -202,7 +202,7 @@ def test_brokers_that_answer_are_not_looked_at():
     assert looked == []
 
 
-def test_a_login_where_none_is_asked_for_is_told_by_the_protocol_and_not_by_the_password():
+def test_a_login_where_none_is_asked_for_is_reported_by_the_protocol_and_not_by_the_password():
     watch = ClientCallbacks()
     watch.look = lambda doing: KafkaConfigurationError(f"{doing}: another protocol", next_step="set it")
     watch.on_error(Said("_AUTHENTICATION", "Broker: Request not valid in current SASL state"))

@@ -48,6 +48,6 @@ def test_a_profile_travels_with_its_settings():
     assert pickle.loads(pickle.dumps(settings("latency"))).producer()["linger.ms"] == 0
 
 
-def test_a_profile_that_there_is_none_of_is_told():
+def test_a_profile_that_there_is_none_of_is_reported():
     with pytest.raises(KafkaConfigurationError, match=r"contexture\.profile: give latency or throughput"):
         settings("fast")

@@ -176,7 +176,7 @@ def test_all_that_the_client_knows_is_listed_once():
     assert {"acks", "client.id", "ssl.ca.location", "fetch.min.bytes"} < set(names)
 
 
-def test_the_origin_of_a_value_is_told():
+def test_the_origin_of_a_value_is_reported():
     extra = {"bootstrap.servers": "a:1", "max.request.size": 25_000_000, "client.id": "me"}
     settings = ClientSettings.from_extra(extra)
     largest = named(settings, "message.max.bytes")
@@ -207,25 +207,25 @@ def test_a_default_is_the_clients(name, default):
     assert named(None, name).default == default
 
 
-def test_what_the_client_was_built_with_is_told():
+def test_what_the_client_was_built_with_is_reported():
     features = named(None, "builtin.features").value.split(",")
     assert {"ssl", "sasl_scram", "zstd"} < set(features)
     assert "sasl_gssapi" not in features
 
 
 @pytest.mark.parametrize(
-    ("extra", "told", "advice"),
+    ("extra", "reason", "advice"),
     [
         ({"comression.type": "hush"}, "no such properties: comression.type", "write compression.type for it"),
         ({"Max.Request.Size": 5, "a.b": 6}, "no such properties: Max.Request.Size, a.b", "max.request.size for Max"),
         ({"a.b": 6}, "no such properties: a.b", "take it out of the extra"),
     ],
 )
-def test_a_name_that_nobody_knows_is_refused_with_the_nearest(extra, told, advice):
+def test_a_name_that_no_client_knows_is_refused_with_the_nearest(extra, reason, advice):
     settings = ClientSettings.from_extra({"bootstrap.servers": "a:1", **extra})
     with pytest.raises(KafkaConfigurationError) as caught:
         client_properties(settings)
-    assert told in caught.value.message
+    assert reason in caught.value.message
     assert advice in caught.value.next_step
     assert "hush" not in str(caught.value)
 
@@ -237,7 +237,7 @@ def test_the_profile_is_listed_too(chosen, origin):
     assert (profile.value, profile.origin, profile.range) == (chosen, origin, "latency, throughput")
 
 
-def test_an_alias_tells_the_same():
+def test_an_alias_has_the_same_description():
     settings = ClientSettings.from_extra({"bootstrap.servers": "a:1", "compression.codec": "zstd"})
     assert named(settings, "compression.type").value == "zstd" == named(settings, "compression.codec").value
     assert named(settings, "metadata.broker.list").value == "a:1"

@@ -51,13 +51,15 @@ class Client:
 
 @contextmanager
 def client(kind: int, options: Mapping[str, object]) -> Iterator[Client]:
-    found, told = library(), ctypes.create_string_buffer(LONGEST)
+    found, message = library(), ctypes.create_string_buffer(LONGEST)
     configuration = found.rd_kafka_conf_new()
     for name, value in {**options, "log_level": 0}.items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
-        assert found.rd_kafka_conf_set(configuration, name.encode(), text.encode(), told, LONGEST) == 0, told.value
-    handle = found.rd_kafka_new(kind, configuration, told, LONGEST)
-    assert handle, told.value
+        assert found.rd_kafka_conf_set(configuration, name.encode(), text.encode(), message, LONGEST) == 0, (
+            message.value
+        )
+    handle = found.rd_kafka_new(kind, configuration, message, LONGEST)
+    assert handle, message.value
     try:
         yield Client(found, handle)
     finally:

@@ -205,7 +205,7 @@ def test_two_names_for_the_same_may_not_say_different_things():
         ),
     ],
 )
-def test_half_a_login_is_told_before_any_broker_is_asked(given, problem):
+def test_half_a_login_is_reported_before_any_broker_is_asked(given, problem):
     with pytest.raises(KafkaConfigurationError, match=problem.replace(".", r"\.")):
         ClientSettings.from_extra({**MINIMAL, **given})
 

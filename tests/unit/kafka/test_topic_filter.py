@@ -24,6 +24,6 @@ def test_whole_names_are_matched_and_internal_topics_never_meant(include, exclud
     assert TopicFilter(include, exclude=exclude).chosen(NAMES) == chosen
 
 
-def test_a_pattern_that_can_not_be_read_is_told():
+def test_a_pattern_that_can_not_be_read_is_reported():
     with pytest.raises(ConfigurationError, match=r"'\(' is no pattern of topics"):
         TopicFilter("(")

@@ -16,10 +16,10 @@ def test_brokers_get_no_more_partitions_than_they_can_hold():
     check_room(2, HELD, specs, 70)
     with pytest.raises(
         KafkaConfigurationError, match=r"10 new topics with 120 partitions.* about 70 partitions"
-    ) as told:
+    ) as caught:
         check_room(2, HELD, specs, 69)
-    assert "topics.max_broker_partitions (69)" in told.value.message
-    assert "data_model" in told.value.next_step
+    assert "topics.max_broker_partitions (69)" in caught.value.message
+    assert "data_model" in caught.value.next_step
 
 
 def test_the_brokers_own_number_of_copies_counts_as_one():
@@ -54,11 +54,11 @@ def test_an_existing_topic_that_would_lose_records_is_found_by_its_policy_and_li
 def test_topics_that_would_lose_records_are_refused_with_what_to_do():
     specs = [TopicSpec(name, keep="latest") for name in ("a", "b", "c")]
     lossy = {"cleanup.policy": "delete", **WEEK}
-    with pytest.raises(KafkaConfigurationError) as told:
+    with pytest.raises(KafkaConfigurationError) as caught:
         check_retention(specs, {"a": {"cleanup.policy": "compact"}, "b": lossy, "c": lossy})
-    assert told.value.message == (
+    assert caught.value.message == (
         "topic b would lose records that topics.keep: latest is to keep: cleanup.policy is delete and retention.ms is "
         "604800000: Kafka removes what has not changed for long; also c"
     )
-    assert "contexture topics apply" in told.value.next_step
-    assert "--entity-name b --add-config cleanup.policy=compact" in told.value.next_step
+    assert "contexture topics apply" in caught.value.next_step
+    assert "--entity-name b --add-config cleanup.policy=compact" in caught.value.next_step

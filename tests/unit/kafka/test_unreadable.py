@@ -15,7 +15,7 @@ class Message:
     """An error that the client gives in place of a record."""
 
     def __init__(self, name: str) -> None:
-        self._error = KafkaError(getattr(KafkaError, name), "told so")
+        self._error = KafkaError(getattr(KafkaError, name), "a reason")
 
     def error(self) -> KafkaError:
         return self._error
@@ -31,7 +31,7 @@ class Message:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "told"),
+    ("name", "kind", "reason"),
     [
         ("_AUTO_OFFSET_RESET", OffsetGoneError, r"cars\[3\] can not be read from where it should"),
         ("OFFSET_OUT_OF_RANGE", OffsetGoneError, r"cars\[3\] can not be read from where it should"),
@@ -42,9 +42,9 @@ class Message:
         ("UNKNOWN_TOPIC_OR_PART", KafkaConfigurationError, "start a new run"),
     ],
 )
-def test_what_would_leave_records_out_is_raised(name, kind, told):
+def test_what_would_leave_records_out_is_raised(name, kind, reason):
     message = Message(name)
-    with pytest.raises(kind, match=told):
+    with pytest.raises(kind, match=reason):
         raise_unreadable(message.error(), message)
 
 
@@ -54,9 +54,11 @@ def test_what_the_client_tries_again_by_itself_is_not(name):
     raise_unreadable(message.error(), message)
 
 
-def test_an_error_that_does_not_end_is_given_up_and_told():
+def test_an_error_that_does_not_end_is_given_up_and_reported():
     moments = iter(range(0, 1000, 10))
-    reading = _Reading(settings=None, patience=BrokerWait(60, clock=lambda: next(moments)), isolation="read_committed")
+    reading = _Reading(
+        settings=None, broker_wait=BrokerWait(60, clock=lambda: next(moments)), isolation="read_committed"
+    )
 
     class Consumer:
         def consume(self, *_: object) -> list[Message]:
@@ -66,5 +68,5 @@ def test_an_error_that_does_not_end_is_given_up_and_told():
         while True:
             assert list(reading._some(Consumer(), {("cars", 3): 20})) == []
 
-    with pytest.raises(BrokersAwayError, match="KAFKA_STORAGE_ERROR: told so"):
+    with pytest.raises(BrokersAwayError, match="KAFKA_STORAGE_ERROR: a reason"):
         read()

@@ -1,4 +1,4 @@
-"""Records that can never be sent: found exactly, left out of their transaction, and put aside within it."""
+"""Records that can never be sent: found exactly, left out of their transaction, and dead-lettered within it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def cluster():
     return FakeCluster()
 
 
-def publisher_of(cluster, *, limit=10, topic=ASIDE, told=None):
+def publisher_of(cluster, *, limit=10, topic=ASIDE, reported=None):
     return Publisher(
         SETTINGS,
         NAMES,
@@ -39,7 +39,7 @@ def publisher_of(cluster, *, limit=10, topic=ASIDE, told=None):
         ledger=FakeLedger(cluster, NAMES),
         hidden=FakeHidden(cluster),
         open_producer=cluster.open_producer,
-        progress=(lambda progress: None) if told is None else told.append,
+        progress=(lambda progress: None) if reported is None else reported.append,
         dead_letters=DeadLetters(topic, limit),
         sleep=lambda seconds: None,
     )
@@ -71,7 +71,7 @@ def test_what_can_never_be_sent_goes_to_the_dead_letters_and_everything_else_whe
     assert (result.records_sent, result.transactions, result.dead_letters) == (40, 4, 3)
 
 
-def test_a_dead_letter_stands_in_the_transaction_of_its_record(cluster):
+def test_a_dead_letter_is_in_the_transaction_of_its_record(cluster):
     cluster.limits = {"cars": 50}
     publisher_of(cluster).publish(MemoryShard(ROWS))
     topics = [[sent.topic for sent in transaction] for transaction in cluster.transactions]
@@ -194,8 +194,8 @@ def test_a_value_that_the_dead_letter_topic_refuses_too_is_left_out_with_its_siz
     cluster.limits = {"cars": 50, ASIDE: 60}
     publisher_of(cluster).publish(MemoryShard(ROWS))
     assert [sent.value for sent in letters(cluster)] == [None, None, None]
-    told = why(letters(cluster)[0])
-    assert (told["value_bytes"], told["value_sha256"]) == ("100", sha256(LARGE).hexdigest())
+    reported = why(letters(cluster)[0])
+    assert (reported["value_bytes"], reported["value_sha256"]) == ("100", sha256(LARGE).hexdigest())
 
 
 def test_a_value_that_fits_is_kept(cluster):
@@ -212,7 +212,7 @@ def test_what_even_the_dead_letter_topic_refuses_stops_the_sending(cluster):
     assert cluster.values("cars") == [b"v%d" % n for n in range(10)]
 
 
-def test_a_refused_tombstone_is_told_as_one(cluster):
+def test_a_refused_tombstone_is_reported_as_one(cluster):
     rows = [OutboxRow("cars", b"k" * 100, None), OutboxRow("cars", b"k1", b"v1")]
     cluster.limits = {"cars": 50}
     publisher_of(cluster).publish(MemoryShard(rows))
@@ -220,11 +220,11 @@ def test_a_refused_tombstone_is_told_as_one(cluster):
     assert cluster.values("cars") == [b"v1"]
 
 
-def test_what_is_done_is_told(cluster):
-    told = []
+def test_what_is_done_is_reported(cluster):
+    reported = []
     cluster.limits = {"cars": 50}
-    publisher_of(cluster, told=told).publish(MemoryShard(ROWS))
-    assert any("position 12 went to the dead-letter topic" in progress.detail for progress in told)
+    publisher_of(cluster, reported=reported).publish(MemoryShard(ROWS))
+    assert any("position 12 went to the dead-letter topic" in progress.detail for progress in reported)
 
 
 def test_a_dead_letter_says_why_and_keeps_key_and_headers():
@@ -254,7 +254,7 @@ def test_a_key_that_may_be_what_is_too_large_is_left_out_with_the_value():
     assert ("contexture_refused_key_bytes", b"65537") in letter[7]
 
 
-def test_a_dead_letter_topic_tells_which_records_of_an_outbox_it_holds():
+def test_a_dead_letter_topic_shows_which_records_of_an_outbox_it_holds():
     def record(outbox, shard, position):
         refused = RejectedError("too large", next_step="raise it", status=3)
         letter = dead_letter(ASIDE, ("cars", b"v", b"k"), refused, RefusedPlace(outbox, shard, position))
@@ -276,7 +276,7 @@ def test_one_by_one_is_a_batch_for_each_record():
     kills=st.lists(st.integers(0, 6), max_size=3),
     refuses=st.sampled_from(["client", "broker"]),
 )
-def test_each_record_is_in_kafka_once_whoever_is_killed_when(large, sizes, kills, refuses):
+def test_each_record_is_in_kafka_once_whatever_is_killed_when(large, sizes, kills, refuses):
     cluster = FakeCluster()
     if refuses == "client":
         cluster.client_limit = 50

@@ -52,18 +52,18 @@ def moved(rows):
 
 
 @pytest.mark.parametrize("encode", [left_out, moved])
-def test_an_encoder_that_loses_or_moves_rows_is_told_before_anything_is_visible(encode):
+def test_an_encoder_that_loses_or_moves_rows_is_reported_before_anything_is_visible(encode):
     cluster = FakeCluster()
-    with pytest.raises(ConfigurationError, match="the encoder gave") as told:
+    with pytest.raises(ConfigurationError, match="the encoder gave") as reported:
         publisher(cluster, encode=encode).publish(MemoryShard(ROWS))
-    assert "each row in its place" in told.value.next_step
+    assert "each row in its place" in reported.value.next_step
     assert cluster.committed == []
 
 
-def test_a_delivery_callback_is_told_of_each_report_and_can_break_nothing(caplog):
-    told = []
+def test_a_delivery_callback_is_reported_of_each_report_and_can_break_nothing(caplog):
+    reported = []
     watch = ClientCallbacks()
-    watch.delivered = lambda error, message: told.append((error, message))
+    watch.delivered = lambda error, message: reported.append((error, message))
     watch.on_delivery(None, "first")
 
     def failing(error, message):
@@ -77,7 +77,7 @@ def test_a_delivery_callback_is_told_of_each_report_and_can_break_nothing(caplog
             return "cars"
 
     watch.on_delivery(failed, Message())
-    assert told == [(None, "first")]
+    assert reported == [(None, "first")]
     assert watch.undelivered == (failed, "cars")
     assert "the delivery callback raised ValueError" in caplog.text
     assert "what a record holds" not in caplog.text

@@ -25,18 +25,18 @@ def cluster():
 
 
 @pytest.fixture
-def told():
+def reported():
     return []
 
 
 @pytest.fixture
-def publisher(cluster, told):
-    return publisher_of(cluster, told)
+def publisher(cluster, reported):
+    return publisher_of(cluster, reported)
 
 
-def publisher_of(cluster, told=None, names=NAMES, **options):
-    told = [] if told is None else told
-    options = {"broker_wait_seconds": 30.0, "clock": TickingClock(), "sleep": told.append, **options}
+def publisher_of(cluster, reported=None, names=NAMES, **options):
+    reported = [] if reported is None else reported
+    options = {"broker_wait_seconds": 30.0, "clock": TickingClock(), "sleep": reported.append, **options}
     return Publisher(
         SETTINGS,
         names,
@@ -44,7 +44,7 @@ def publisher_of(cluster, told=None, names=NAMES, **options):
         ledger=FakeLedger(cluster, names),
         hidden=FakeHidden(cluster),
         open_producer=cluster.open_producer,
-        progress=told.append,
+        progress=reported.append,
         **options,
     )
 
@@ -57,7 +57,7 @@ def undelivered(name, topic="cars"):
             def topic(self):
                 return topic
 
-        producer.watch.on_delivery(KafkaError(getattr(KafkaError, name), "told so"), Message())
+        producer.watch.on_delivery(KafkaError(getattr(KafkaError, name), "a reason"), Message())
         raise failure("_INCONSISTENT", abortable=True)
 
     return act
@@ -65,7 +65,7 @@ def undelivered(name, topic="cars"):
 
 @pytest.mark.parametrize("full", [False, True])
 def test_a_topic_that_the_client_knows_to_be_denied_is_named_though_the_client_does_not(cluster, publisher, full):
-    # Once brokers refused a topic, the client takes no record for it, and neither report nor log tells which it is.
+    # Once brokers refused a topic, the client takes no record for it, and neither report nor log names it.
     def denied(producer):
         raise failure("TOPIC_AUTHORIZATION_FAILED")
 
@@ -152,13 +152,13 @@ def test_a_killed_sender_is_continued_at_its_last_committed_transaction(cluster,
     assert cluster.values("cars") == VALUES
 
 
-def test_an_outbox_below_the_ledgers_sequence_is_superseded(cluster, publisher, told):
+def test_an_outbox_below_the_ledgers_sequence_is_superseded(cluster, publisher, reported):
     publisher.publish(MemoryShard(ROWS, outbox_id="new", sequence=2))
     result = publisher.publish(MemoryShard([OutboxRow("cars", b"k0", b"old")], outbox_id="old", sequence=1))
     assert result.superseded
     assert result.records_sent == 0
     assert b"old" not in cluster.values("cars")
-    assert any("later outbox" in progress.detail for progress in told)
+    assert any("later outbox" in progress.detail for progress in reported)
 
 
 def test_a_later_outbox_starts_at_its_beginning(cluster, publisher):
@@ -186,20 +186,20 @@ def test_a_call_that_timed_out_is_called_again(cluster, publisher):
     assert len(cluster.producers) == 1
 
 
-def test_brokers_that_stay_away_are_waited_for_visibly_and_then_given_up(cluster, publisher, told):
+def test_brokers_that_stay_away_are_waited_for_visibly_and_then_given_up(cluster, publisher, reported):
     cluster.script["init_transactions"] = [TIMED_OUT] * 1000
     with pytest.raises(BrokersAwayError, match=r"did not answer for 3\d s") as caught:
         publisher.publish(MemoryShard(ROWS))
     assert "clear the task" in caught.value.next_step
-    assert [progress.step for progress in told].count("waiting") >= 10
+    assert [progress.step for progress in reported].count("waiting") >= 10
 
 
-def test_each_failure_that_counts_takes_one_delay_of_the_caller(cluster, told):
-    publisher = publisher_of(cluster, told)
+def test_each_failure_that_counts_takes_one_delay_of_the_caller(cluster, reported):
+    publisher = publisher_of(cluster, reported)
     cluster.script["commit_transaction"] = [failure("_INCONSISTENT", abortable=True)] * 3
     delays = iter([5000, 10000, 20000, 40000])
     publisher.publish(MemoryShard(ROWS), attempts=delays)
-    assert [item for item in told if isinstance(item, float)] == [5.0, 10.0, 20.0]
+    assert [item for item in reported if isinstance(item, float)] == [5.0, 10.0, 20.0]
     assert list(delays) == [40000]
     assert cluster.values("cars") == VALUES
 
@@ -274,7 +274,7 @@ def test_a_sender_that_was_fenced_may_be_fenced_as_often_in_the_next_transaction
     assert cluster.values("cars") == VALUES
 
 
-def test_a_sender_whose_place_is_taken_while_it_waits_fences_nobody(cluster):
+def test_a_sender_whose_place_is_taken_while_it_waits_fences_no_one(cluster):
     def other_sends(seconds):
         cluster.script["commit_transaction"] = [None, KeyboardInterrupt()]
         with pytest.raises(KeyboardInterrupt):
@@ -298,7 +298,7 @@ def test_a_later_outbox_that_was_begun_is_a_takeover(cluster, publisher):
     assert cluster.values("cars") == VALUES[:10] + VALUES[:10]
 
 
-def test_a_fencing_told_while_reports_are_taken_is_a_fencing(cluster, publisher):
+def test_a_fencing_reported_while_reports_are_taken_is_a_fencing(cluster, publisher):
     def fenced_by_poll(producer):
         raise failure("_FENCED", fatal=True)
 
@@ -323,25 +323,25 @@ def test_a_transaction_older_than_its_time_out_is_no_fencing_and_is_done_again(c
     assert cluster.values("cars") == VALUES
 
 
-def test_a_sender_that_was_replaced_while_it_stood_still_does_not_fence_the_other(cluster):
+def test_a_sender_that_was_replaced_while_it_was_paused_does_not_fence_the_other(cluster):
     clock = TickingClock()
     other = publisher_of(cluster)
 
-    def stands_still(producer):
+    def pauses(producer):
         clock.now += 200.0
         cluster.script["commit_transaction"] = [None, KeyboardInterrupt()]
         with pytest.raises(KeyboardInterrupt):
             other.publish(MemoryShard(ROWS))
         raise failure("_FENCED", fatal=True)
 
-    cluster.script["commit_transaction"] = [None, stands_still]
+    cluster.script["commit_transaction"] = [None, pauses]
     with pytest.raises(FencedError, match=r"was paused for longer than transaction\.timeout\.ms"):
         publisher_of(cluster, clock=clock).publish(MemoryShard(ROWS))
     assert cluster.values("cars") == VALUES[:20]
     assert len(cluster.producers) == 2
 
 
-def test_a_commit_that_happened_before_its_sender_stood_still_is_its_own(cluster):
+def test_a_commit_that_happened_before_its_sender_was_paused_is_its_own(cluster):
     clock = TickingClock()
 
     def committed_unheard(producer):
@@ -392,7 +392,7 @@ def test_what_never_succeeds_is_not_repeated_and_names_the_topic(cluster, publis
     assert cluster.values("cars") == VALUES[:10]
 
 
-def test_a_refused_user_is_told_without_waiting(cluster, publisher):
+def test_a_refused_user_is_reported_without_waiting(cluster, publisher):
     def refused(producer):
         producer.watch.on_error(KafkaError(KafkaError._AUTHENTICATION, "wrong password"))
         raise TIMED_OUT
@@ -498,9 +498,9 @@ def test_nothing_is_claimed_for_a_superseded_outbox(cluster, publisher):
     assert report.claimed == ()
 
 
-def test_a_bare_fatal_error_in_mid_send_is_told_as_fencing(cluster, publisher):
+def test_a_bare_fatal_error_in_mid_send_is_reported_as_fencing(cluster, publisher):
     def fenced(producer):
-        raise KafkaError(KafkaError._FENCED, "told so", True)
+        raise KafkaError(KafkaError._FENCED, "a reason", True)
 
     cluster.script["produce"] = [None, *[fenced] * 4]
     with pytest.raises(FencedError, match="fenced 4 times"):
@@ -576,7 +576,7 @@ def test_a_transaction_that_has_failed_is_not_waited_for(cluster, publisher):
     """The client keeps the records of such a transaction in its queue; the commit says why."""
 
     def refused(producer):
-        producer.watch.on_delivery(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "told so"), Report("t"))
+        producer.watch.on_delivery(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "a reason"), Report("t"))
 
     cluster.script["flush"] = [refused]
     cluster.script["commit_transaction"] = [failure("_INCONSISTENT", abortable=True)]

@@ -13,7 +13,7 @@ from contexture.sending.dead_letters import RefusedPlace, RefusedRecord, dead_le
 
 TOO_LARGE = RejectedError("a record of 100 bytes", next_step="raise the limit", error="MSG_SIZE_TOO_LARGE", status=3)
 PLACE = RefusedPlace("outbox1", 2, 17)
-TOLD = RefusedRecord(
+REFUSED = RefusedRecord(
     at=datetime(2026, 3, 1, 12, 0, tzinfo=UTC),
     error="MSG_SIZE_TOO_LARGE",
     message="a record of 100 bytes",
@@ -37,17 +37,17 @@ def letter(key: bytes | None, value: bytes | None, *, bare: bool = False) -> Top
 
 
 @pytest.mark.parametrize(
-    ("record", "told"),
+    ("record", "expected"),
     [
-        (letter(b"car1", b"x" * 100), TOLD),
-        (letter(b"car1", b"x" * 100, bare=True), TOLD),
-        (letter(b"car1", None), replace(TOLD, value_bytes=None)),
-        (letter(b"k" * 70_000, b"x" * 100, bare=True), replace(TOLD, key=None)),
-        (replace(letter(b"car1", b"x" * 100), timestamp_ms=None), replace(TOLD, at=None)),
+        (letter(b"car1", b"x" * 100), REFUSED),
+        (letter(b"car1", b"x" * 100, bare=True), REFUSED),
+        (letter(b"car1", None), replace(REFUSED, value_bytes=None)),
+        (letter(b"k" * 70_000, b"x" * 100, bare=True), replace(REFUSED, key=None)),
+        (replace(letter(b"car1", b"x" * 100), timestamp_ms=None), replace(REFUSED, at=None)),
     ],
 )
-def test_a_dead_letter_tells_why_and_where(record: TopicRecord, told: RefusedRecord) -> None:
-    assert list(refused_records([record])) == [told]
+def test_a_dead_letter_shows_why_and_where(record: TopicRecord, expected: RefusedRecord) -> None:
+    assert list(refused_records([record])) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -67,5 +67,5 @@ def test_a_dead_letter_tells_why_and_where(record: TopicRecord, told: RefusedRec
         ),
     ],
 )
-def test_what_somebody_else_wrote_there_is_left_out(headers: tuple[tuple[str, bytes | None], ...]) -> None:
+def test_what_another_party_wrote_there_is_left_out(headers: tuple[tuple[str, bytes | None], ...]) -> None:
     assert list(refused_records([TopicRecord("aside", 0, 0, b"k", b"v", headers, 0)])) == []

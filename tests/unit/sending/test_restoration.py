@@ -176,10 +176,10 @@ class Forbidden(Moved):
 class TakenAway(FakeLedger):
     """Holds a row that was aborted."""
 
-    def hidden(self, shard):
+    def read_uncommitted(self, shard):
         return None
 
-    def unseen(self, shard):
+    def read_unseen(self, shard):
         row = self.cluster.hidden_rows.get(shard)
         return [] if row is None else [row]
 

@@ -1,4 +1,4 @@
-"""How many transactions of an outbox lie in the topics, as far as the topics can tell."""
+"""How many transactions of an outbox are in the topics, as far as the topics show it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_one_record_shows_its_transaction_and_a_missing_one_ends_them() -> None:
 
 
 def test_what_is_known_by_other_signs_counts() -> None:
-    # Of transaction 1 the only record is a dead letter, and of the others nothing can be told.
+    # Of transaction 1 the only record is a dead letter, and of the others nothing is known.
     others = [each for each in OUTBOX if each.transaction != 1]
     found = transactions_sent(others, newest(a="a1", b="b1", d="d0"), set(), transactions=3, differs=False, known=2)
     assert found == SentTransactions(2, 2)

@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.registry_outboxes import Told, registry_outbox, structures
+from builders.registry_outboxes import RegistryChange, registry_outbox, structures
 from contexture.storage import outbox_reader as reading
 from contexture.storage.home import Storage
 from contexture.storage.outbox_reader import OutboxShardReader, bounded
@@ -39,9 +39,9 @@ def test_few_slices_are_made_of_what_fits() -> None:
 def test_a_reader_holds_one_large_record_at_a_time_and_many_small_ones(tmp_path: Path) -> None:
     storage, megabytes = Storage(str(tmp_path)), bytes(range(256)) * 4096 * 20
     log = [
-        Told(1, tuple(f"A{n}" for n in range(300))),
-        *(Told(2 + n, (f"LARGE{n}",), body=megabytes) for n in range(3)),
-        Told(5, tuple(f"B{n}" for n in range(300))),
+        RegistryChange(1, tuple(f"A{n}" for n in range(300))),
+        *(RegistryChange(2 + n, (f"LARGE{n}",), body=megabytes) for n in range(3)),
+        RegistryChange(5, tuple(f"B{n}" for n in range(300))),
     ]
     manifest = registry_outbox(storage, structures(), 1, log)
     batches = list(OutboxShardReader(storage, manifest, 0).batches(0))
@@ -53,6 +53,6 @@ def test_a_reader_holds_one_large_record_at_a_time_and_many_small_ones(tmp_path:
 
 def test_a_reader_of_small_records_reads_them_in_few_batches(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path))
-    manifest = registry_outbox(storage, structures(), 1, [Told(1, tuple(f"A{n}" for n in range(5_000)))])
+    manifest = registry_outbox(storage, structures(), 1, [RegistryChange(1, tuple(f"A{n}" for n in range(5_000)))])
     assert [batch.num_rows for batch in OutboxShardReader(storage, manifest, 0).batches(0)] == [5_000]
     assert [batch.num_rows for batch in OutboxShardReader(storage, manifest, 0).batches(4_000)] == [1_000]

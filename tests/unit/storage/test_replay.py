@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.outboxes import NOON, Record, publication, records
-from builders.registry_outboxes import Told, registry_outbox, structures
+from builders.registry_outboxes import RegistryChange, registry_outbox, structures
 from builders.states import Held, approved
 from contexture.errors import ConfigurationError
 from contexture.publications import Publication
@@ -241,8 +241,8 @@ def test_a_backfill_without_an_interval_is_refused(storage: Storage):
 def test_what_a_registry_did_is_sent_again_in_its_own_transactions(storage: Storage):
     owner = structures("vehicles", topics={"naming": "fixed", "topics": ["all"], "keep": "history"})
     logs = (
-        [Told(11, ("FREQ", "AREA")), Told(12, ("AREA",), deletions=True)],
-        [Told(13, ("FREQ",)), Told(13, ("UNIT",), deletions=True)],
+        [RegistryChange(11, ("FREQ", "AREA")), RegistryChange(12, ("AREA",), deletions=True)],
+        [RegistryChange(13, ("FREQ",)), RegistryChange(13, ("UNIT",), deletions=True)],
     )
     for sequence, log in enumerate(logs, 1):
         manifest = registry_outbox(storage, owner, sequence, log)

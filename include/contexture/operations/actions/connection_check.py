@@ -245,7 +245,7 @@ def try_kafka(
         timeout_seconds=timeout_seconds,
         transactional_id_prefix=transactional_id_prefix or _prefix(connection_id),
         topic=topic,
-        told=lambda check: told(_step(check)),
+        on_step=lambda check: told(_step(check)),
     )
     cluster = f", cluster {report.cluster_id}" if report.cluster_id else ""
     return CheckOutcome(

@@ -149,7 +149,7 @@ def _copies_of(publication: Publication, timeout_seconds: float) -> LedgerCopies
     from contexture.sending import Ledger, SenderNames
 
     names = SenderNames(publication.name, publication.publish.transactional_id_prefix)
-    return Ledger(settings_of(publication.publish.connection), names, patience=BrokerWait(timeout_seconds)).copies()
+    return Ledger(settings_of(publication.publish.connection), names, broker_wait=BrokerWait(timeout_seconds)).copies()
 
 
 _LEAST_FREE_BYTES: Final = 1 << 30

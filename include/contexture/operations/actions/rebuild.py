@@ -82,12 +82,12 @@ def rebuild_ledger(lost: LedgerRebuildPlan, progress: Callable[[str], None]) -> 
     """Writes it, and notes that it is the publication's ledger from now on."""
     publication, ledger = lost.publication, _ledger(lost.publication, progress)
     rows = {each.shard: each.entry for each in lost.shards if each.entry is not None}
-    settings, patience = settings_of(publication.publish.connection), BrokerWait(_WAIT_SECONDS, progress)
+    settings, broker_wait = settings_of(publication.publish.connection), BrokerWait(_WAIT_SECONDS, progress)
     seen = ledger_seen(lost.storage, publication.name)
     if seen is not None:
         # Until every row is there it stays lost, for runs and for this command: a shard without one would be sent anew.
         write_known_ledger(lost.storage, publication.name, seen.model_copy(update={"topic_id": _HALF}))
-    write_rows(settings, _names(publication), ledger, rows, shards=len(lost.shards), patience=patience)
+    write_rows(settings, _names(publication), ledger, rows, shards=len(lost.shards), broker_wait=broker_wait)
     topic_id = ledger.topic_id()
     if seen is not None and topic_id is not None:
         note_rows(lost.storage, publication.name, topic_id, rows)
@@ -97,18 +97,18 @@ def rebuild_ledger(lost: LedgerRebuildPlan, progress: Callable[[str], None]) -> 
 def _how_lost(ledger: Ledger, storage: Storage, publication: str) -> str:
     seen = ledger_seen(storage, publication)
     committed = frozenset[int]() if seen is None else committed_shards(storage, publication, seen.topic_id)
-    standing = ledger.standing()
-    if standing.topic_id is None:
+    status = ledger.status()
+    if status.topic_id is None:
         return "is not there"
-    if seen is not None and seen.topic_id != standing.topic_id:
+    if seen is not None and seen.topic_id != status.topic_id:
         return "was removed and made again"
-    if not standing.shards:
+    if not status.shards:
         return "holds nothing"
-    missing = committed - standing.shards
+    missing = committed - status.shards
     if missing:
         return f"holds nothing of shards {', '.join(map(str, sorted(missing)))}"
     raise ConfigurationError(
-        f"the ledger {ledger.topic} is not lost: it says how far {len(standing.shards)} shards got",
+        f"the ledger {ledger.topic} is not lost: it says how far {len(status.shards)} shards got",
         next_step="nothing: runs go on by it",
     )
 
@@ -118,8 +118,8 @@ def _names(publication: Publication) -> SenderNames:
 
 
 def _ledger(publication: Publication, progress: Callable[[str], None]) -> Ledger:
-    patience = BrokerWait(_WAIT_SECONDS, progress)
-    return Ledger(settings_of(publication.publish.connection), _names(publication), patience=patience)
+    broker_wait = BrokerWait(_WAIT_SECONDS, progress)
+    return Ledger(settings_of(publication.publish.connection), _names(publication), broker_wait=broker_wait)
 
 
 @contextmanager

@@ -68,12 +68,12 @@ class KafkaTopics:
 
     def cut(self, topics: Iterable[str]) -> TopicSnapshot:
         """As `ReplicaTopics.cut`; an open transaction lies behind the ends, and is not waited for."""
-        patience = BrokerWait(self._timeout_seconds)
-        admin = TopicAdmin(self._settings, patience)
+        broker_wait = BrokerWait(self._timeout_seconds)
+        admin = TopicAdmin(self._settings, broker_wait)
         wanted = sorted(set(topics))
         listed = admin.listed(wanted[0] if len(wanted) == 1 else None) if wanted else {}
         places = [(name, part) for name in wanted if name in listed for part in range(listed[name].partitions)]
-        ledger = Ledger(self._settings, self._names, patience=patience).entries()
+        ledger = Ledger(self._settings, self._names, broker_wait=broker_wait).entries()
         ends = admin.ends(places, committed=True)
         return TopicSnapshot(
             ends=ends,

@@ -15,7 +15,7 @@ from contexture_sandbox.kafka import EmbeddedKafka
 pytestmark = pytest.mark.integration
 
 
-def test_a_registry_s_log_is_told_to_nobody_before_there_is_a_ledger(kafka: EmbeddedKafka) -> None:
+def test_a_registry_s_log_has_no_sent_position_before_there_is_a_ledger(kafka: EmbeddedKafka) -> None:
     owner = structures(name=f"codes-{uuid4().hex[:8]}")
     target = KafkaTarget(ClientSettings.from_extra(kafka.client_settings()), owner)
     started = time.monotonic()

@@ -77,7 +77,7 @@ def test_a_renewed_store_is_read_anew(folder, tmp_path):
 
 
 @pytest.mark.parametrize("content", [None, b"", b"certainly no store"])
-def test_a_store_that_is_none_is_told_by_the_option_that_names_it(tmp_path, content):
+def test_a_store_that_is_none_is_reported_by_the_option_that_names_it(tmp_path, content):
     store = tmp_path / "store"
     if content is not None:
         store.write_bytes(content)

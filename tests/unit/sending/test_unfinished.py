@@ -59,11 +59,11 @@ def row(number, outbox="outbox", sequence=1):
 def test_a_hidden_first_try_of_the_next_transaction_is_aborted_before_it_is_sent(cluster):
     killed_after(cluster, 2)
     cluster.hidden = {("cars", 3): {fingerprint(b"k21", b"v21")}, ("cars", 1): {fingerprint(b"k20", b"v20")}}
-    told = []
-    publisher(cluster, progress=told.append).publish(MemoryShard(ROWS))
+    reported = []
+    publisher(cluster, progress=reported.append).publish(MemoryShard(ROWS))
     assert cluster.aborted == [[("cars", 1), ("cars", 3)]]
     assert cluster.values("cars") == VALUES
-    assert any("aborted what an earlier transaction left in 2 partitions" in progress.detail for progress in told)
+    assert any("aborted what an earlier transaction left in 2 partitions" in progress.detail for progress in reported)
 
 
 def test_what_is_committed_already_and_hidden_is_left_to_the_next_commit(cluster):
@@ -81,7 +81,7 @@ def test_what_others_have_open_is_left_alone(cluster):
     assert cluster.values("cars") == VALUES
 
 
-def test_a_tombstone_is_told_from_an_empty_value():
+def test_a_tombstone_is_reported_from_an_empty_value():
     assert fingerprint(b"k", None) != fingerprint(b"k", b"")
 
 
@@ -172,7 +172,7 @@ def test_the_encoders_values_are_what_is_looked_for(cluster):
 
 
 class Forgetful(FakeLedger):
-    """The first row of a transaction stays hidden until somebody aborts a transaction in its partition."""
+    """The first row of a transaction stays hidden until someone aborts a transaction in its partition."""
 
     def __init__(self, cluster, names, last):
         super().__init__(cluster, names)
@@ -183,7 +183,7 @@ class Forgetful(FakeLedger):
         forgotten = next((row for row in rows if row.transaction == self.last), None)
         return [row for row in rows if row is not forgotten], forgotten
 
-    def hidden(self, shard):
+    def read_uncommitted(self, shard):
         is_aborted = any((LEDGER, 0) in places for places in self.cluster.aborted)
         return None if is_aborted else self._rows()[1]
 
@@ -191,14 +191,14 @@ class Forgetful(FakeLedger):
         return next(reversed(self._rows()[0]), None)
 
 
-def test_a_last_transaction_that_nobody_sees_is_aborted_and_sent_again(cluster):
-    told = []
-    sender = publisher(cluster, ledger=Forgetful(cluster, NAMES, last=3), progress=told.append)
+def test_a_last_transaction_that_no_reader_sees_is_aborted_and_sent_again(cluster):
+    reported = []
+    sender = publisher(cluster, ledger=Forgetful(cluster, NAMES, last=3), progress=reported.append)
     result = sender.publish(MemoryShard(ROWS))
     assert [len(transaction) - 1 for transaction in cluster.transactions] == [10, 10, 10, 10, 10]
     assert [places for places in cluster.aborted if places] == [[(LEDGER, 0)]]
     assert (result.records_skipped, result.transactions) == (0, 4)
-    assert any("shows nothing of it" in progress.detail for progress in told)
+    assert any("shows nothing of it" in progress.detail for progress in reported)
 
 
 ASIDE = "contexture.dead-letter.vehicles"

@@ -41,17 +41,17 @@ def test_plain_rows():
     ]
 
 
-def test_the_topic_of_the_row_that_the_client_does_not_take_is_told():
-    cluster, told = FakeCluster(), []
+def test_the_topic_of_the_row_that_the_client_does_not_take_is_reported():
+    cluster, output = FakeCluster(), []
     cluster.script["produce"] = [None, failure("TOPIC_AUTHORIZATION_FAILED")]
     producer = cluster.open_producer(None, "tx.p.0", None)
     producer.begin_transaction()
     rows = record_batch([OutboxRow(topic, b"k", b"v") for topic in ("a", "b", "c")], 0)
 
     with pytest.raises(KafkaException):
-        produce_rows(producer, rows, (), lambda _row: None, told.append)
+        produce_rows(producer, rows, (), lambda _row: None, output.append)
 
-    assert told == ["b"]
+    assert output == ["b"]
 
 
 def test_constant_headers_come_with_every_record():
@@ -92,13 +92,13 @@ def test_partition_and_time_where_given():
     assert [(record.partition, record.timestamp) for record in sent] == [(3, 0), (-1, 1_700_000_000_123)]
 
 
-_SENDS_TO_NOBODY = """
+_SENDS_WITHOUT_BROKERS = """
 import sys
 import pyarrow as pa
 from contexture.kafka.produce import produce_rows
 from contexture.sending.pieces import split_by_transaction
 
-class Nobody:
+class NoBrokers:
     sent = []
     def produce(self, *arguments): self.sent.append(arguments)
     def poll(self, seconds): return 0
@@ -106,8 +106,8 @@ class Nobody:
 with pa.ipc.open_stream(sys.argv[1]) as stream:
     for piece in split_by_transaction(stream):
         piece.topics(), piece.byte_size()
-        produce_rows(Nobody(), piece.rows, [("service", b"x")], None)
-print(len(Nobody.sent), "pandas" in sys.modules)
+        produce_rows(NoBrokers(), piece.rows, [("service", b"x")], None)
+print(len(NoBrokers.sent), "pandas" in sys.modules)
 """
 
 
@@ -120,9 +120,9 @@ def test_sending_imports_no_pandas(tmp_path):
     batch = record_batch(rows, 0)
     with pa.ipc.new_stream(str(tmp_path / "rows"), batch.schema) as stream:
         stream.write_batch(batch)
-    command = [sys.executable, "-c", _SENDS_TO_NOBODY, str(tmp_path / "rows")]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert told.split() == ["2", "False"]
+    command = [sys.executable, "-c", _SENDS_WITHOUT_BROKERS, str(tmp_path / "rows")]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert output.split() == ["2", "False"]
 
 
 @pytest.mark.parametrize("capacity", [1, 2, 7, 999, 1000, 1001])
