@@ -46,12 +46,7 @@ T = TypeVar("T")
 
 
 class AdminCalls:
-    """The calls of one admin client, which is made with the first call.
-
-    Args:
-        settings: the connection.
-        broker_wait: how long brokers are waited for.
-    """
+    """The calls of one admin client, which is made with the first call."""
 
     def __init__(self, settings: ClientSettings, broker_wait: BrokerWait) -> None:
         self._settings = settings
@@ -310,12 +305,7 @@ class TopicOffsets(TopicListing):
     """Offsets in the topics of a cluster."""
 
     def ends(self, places: Sequence[tuple[str, int]], *, committed: bool) -> dict[tuple[str, int], int]:
-        """The offset after the last record of each partition.
-
-        Args:
-            places: topic and partition.
-            committed: up to the first open transaction (the last stable offset) instead of the very last record.
-        """
+        """Returns the offset after the last record of each partition; `committed`: its last stable offset."""
         from confluent_kafka.admin import OffsetSpec
 
         latest: Callable[[], OffsetSpec] = OffsetSpec.latest
@@ -432,12 +422,7 @@ class NewTopicOrder:
 
 
 class TopicAdmin(TopicOffsets, TopicConfigs):
-    """All requests about topics: listing, offsets, configuration, creation.
-
-    Args:
-        settings: the connection.
-        broker_wait: how long brokers are waited for.
-    """
+    """All requests about topics: listing, offsets, configuration, creation."""
 
     def create(self, orders: Sequence[NewTopicOrder], created: Callable[[int], None] = lambda count: None) -> None:
         """Makes topics in bulk; one that exists by now counts as made.

@@ -36,14 +36,7 @@ class ReadBack:
 
 
 def read_back(settings: ClientSettings, topic: str, start: int, key: bytes, seconds: float) -> ReadBack:
-    """The first committed record with a key in partition 0 of a topic.
-
-    Args:
-        settings: the connection.
-        topic: the topic.
-        start: the offset to begin at.
-        key: of the record.
-        seconds: how long it is waited for.
+    """Returns the first committed record with a key in partition 0 of a topic, from an offset on.
 
     Raises:
         BrokersAwayError: it does not come.
@@ -91,12 +84,9 @@ class SentTestRecord:
 
 
 class CheckRecords:
-    """Sends records under one transactional id.
+    """Sends records under one transactional id, which is also their key.
 
-    Args:
-        settings: the connection.
-        transactional_id: also the key of the records.
-        timeout_seconds: for each record; a second more for each megabyte.
+    A megabyte of a record adds a second to its time-out.
 
     Attributes:
         largest_bytes: the connection's `message.max.bytes`.

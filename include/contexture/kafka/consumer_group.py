@@ -297,13 +297,10 @@ class CommittedReader:
         return self._names(self._admin(BrokerWait(self._timeout_seconds)))
 
     def records(self, since: Start = None) -> Iterator[TopicRecord]:
-        """The records from a start to the topics' ends at the time of the call.
+        """Yields the records from a `Start` to the topics' ends at the time of the call.
 
         Records of one partition come in their order; partitions are mixed. Nothing is left behind in the cluster.
         Memory stays the same however much there is.
-
-        Args:
-            since: where to begin, as of `Start`.
 
         Raises:
             OffsetGoneError: records between the start and what is there are gone.

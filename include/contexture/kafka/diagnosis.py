@@ -48,12 +48,7 @@ class AddressProbe:
 
 
 def probe_addresses(addresses: str | Sequence[str], timeout_seconds: float) -> list[AddressProbe]:
-    """Tries every address, several at once.
-
-    Args:
-        addresses: `host:port,host:port`, or a list of such.
-        timeout_seconds: for each.
-    """
+    """Probes every address, several concurrently; they come as `host:port,host:port` or as a list of such."""
     parts = addresses.split(",") if isinstance(addresses, str) else addresses
     wanted = [part.strip().rpartition(_PROTOCOL_MARK)[2] for part in parts if part.strip()]
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as threads:
@@ -99,13 +94,7 @@ _ALERT = re.compile(r"alert ([a-z ]+?)(?::|$)", re.IGNORECASE)
 
 
 def explain_handshake(settings: ClientSettings, error: KafkaErrorLike, doing: str) -> KafkaConfigurationError | None:
-    """The error that says what of TLS is wrong and which setting heals it; None when nothing is found out.
-
-    Args:
-        settings: the connection.
-        error: what the client said of the handshake.
-        doing: what was tried.
-    """
+    """Returns the error that names the fault in TLS and the setting that corrects it; None when none is found."""
     found = _ADDRESS.search(error.str())
     if found is None:
         return None
@@ -279,12 +268,7 @@ class DetectedProtocol:
 
 
 def other_protocol(settings: ClientSettings, doing: str) -> KafkaConfigurationError | None:
-    """The error that says which protocol a bootstrap server speaks; None where it is the connection's, or none answers.
-
-    Args:
-        settings: the connection.
-        doing: what was tried.
-    """
+    """Returns the error of a bootstrap server that speaks another protocol than the connection; None without one."""
     ours = str(settings.options.get("security.protocol", "PLAINTEXT")).upper()
     for address in settings.bootstrap_servers.split(",")[:_BROKERS]:
         host, port = parts(address.strip().rpartition("://")[2])
@@ -386,12 +370,7 @@ _ENCRYPTED: Final = b"ENCRYPTED"
 
 
 def explain_tls_files(options: Mapping[str, object], text: str) -> KafkaConfigurationError | None:
-    """The error for the file that the client could not use; None where it speaks of none.
-
-    Args:
-        options: of the connection.
-        text: what the client said.
-    """
+    """Returns the error for the file that the client could not use; None where its text names none."""
     found = _FAILED.search(text)
     if found is None or not options.get(found[1]):
         return None

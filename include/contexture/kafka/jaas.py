@@ -74,11 +74,7 @@ def login_of(text: str) -> JaasLogin:
 
 
 def login_options(text: str, mechanism: str) -> dict[str, str]:
-    """The options by which this client logs in as the text says.
-
-    Args:
-        text: `sasl.jaas.config`.
-        mechanism: `sasl.mechanism`, or nothing where it isn't said.
+    """Returns the options by which this client logs in as `sasl.jaas.config` says; the mechanism may be empty.
 
     Raises:
         ValueError: the text is no such text, or says what this client can't do.

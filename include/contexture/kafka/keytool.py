@@ -66,14 +66,9 @@ class Keytool:
             return _KEY_ENTRY.findall(self._run(["-list", "-keystore", str(store), *arguments]))
 
     def as_pkcs12(self, store: Path, alias: str, passwords: tuple[str, str], new_password: str) -> bytes:
-        """One key of a store with its certificates, as PKCS#12 under a new password.
+        """Returns one key of a store with its certificates, as PKCS#12 under a new password.
 
-        Args:
-            store: the file.
-            alias: of the key.
-            passwords: of the store, and of the key.
-            new_password: protects what is returned.
-        """
+        `passwords` are those of the store and of the key."""
         target = self._folder / "key.p12"
         with (
             self._secret("srcstore", passwords[0]) as source,

@@ -33,13 +33,6 @@ _FATAL = "_FATAL"
 class ProducerCalls:
     """The calls of one producer, repeated while they only run out of time.
 
-    Args:
-        producer: a new one.
-        watch: what its callbacks report to.
-        broker_wait: how long brokers are waited for.
-        transaction_timeout_seconds: after how long the broker gives a transaction up.
-        clock: monotonic seconds.
-
     Attributes:
         began: when the open transaction did; None while none is.
     """
@@ -274,15 +267,7 @@ _DELIVERY_SECONDS: Final = 5.0
 
 
 class ProducerSession:
-    """A producer from its first to its last call.
-
-    Args:
-        producer: a new one.
-        watch: what its callbacks report to.
-        broker_wait: how long brokers are waited for; shared by the sessions of one sending.
-        ledger_topic: where the transactions' last row goes.
-        transaction_timeout_seconds: after how long the broker gives a transaction up.
-        clock: monotonic seconds.
+    """A producer from its first to its last call; the sessions of one sending share their `BrokerWait`.
 
     Attributes:
         is_uncertain: a request to end a transaction may be under way still, and would end the next one: nothing more
@@ -310,10 +295,7 @@ class ProducerSession:
         )
 
     def initialise(self, topics: int = 0) -> None:
-        """Fences earlier senders of this shard and settles what they left open.
-
-        Args:
-            topics: for how many there will be records at once, as far as is known (`connect_to_brokers`).
+        """Fences earlier senders of this shard and ends what they left open; lists all topics if many are expected.
 
         Raises:
             KafkaConfigurationError: refused (user, TLS, transactional id, time-out above the brokers').
@@ -432,11 +414,8 @@ class ProducerSession:
     def abort_in(self, places: Sequence[tuple[str, int]], mark: bytes) -> None:
         """Aborts a transaction in some partitions; whatever this producer's id has undecided there is aborted with it.
 
-        A partition belongs to a transaction once a record goes there: it gets one that is aborted.
-
-        Args:
-            places: topic and partition.
-            mark: the value of that record, by which its sender is known.
+        A partition belongs to a transaction once a record goes there: it gets one that is aborted. Its value is `mark`,
+        by which its sender is known.
 
         Raises:
             SendAgainError, FencedError, KafkaConfigurationError: as of `commit`.

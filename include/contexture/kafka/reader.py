@@ -93,12 +93,7 @@ _DAMAGED: Final = frozenset({"_BAD_MSG", "_BAD_COMPRESSION", "INVALID_MSG"})
 
 
 def raise_unreadable(error: KafkaErrorLike, message: Message, doing: str = "reading") -> None:
-    """Returns where the client itself tries again.
-
-    Args:
-        error: what came in place of a record.
-        message: that it came in.
-        doing: what was tried.
+    """Raises what an error in place of a record means; returns where the client itself repeats the request.
 
     Raises:
         OffsetGoneError: what should be read was deleted.
@@ -175,12 +170,7 @@ def read_committed(
 def read_up_to(
     settings: ClientSettings, ends: Mapping[Place, int], *, timeout_seconds: float = 60.0
 ) -> Iterator[TopicRecord]:
-    """The same up to given ends, of these partitions alone: what is committed later is not looked at.
-
-    Args:
-        settings: the connection.
-        ends: topic and partition to the offset that is no longer read.
-        timeout_seconds: as of `read_committed`.
+    """Yields the same as `read_committed` up to the first offset that is not read, of these partitions alone.
 
     Raises:
         KafkaConfigurationError: a topic may not be read.

@@ -41,10 +41,6 @@ def find_loss(spec: TopicSpec, config: Mapping[str, str]) -> str | None:
 def check_retention(specs: Iterable[TopicSpec], configs: Mapping[str, Mapping[str, str]]) -> None:
     """Checks that existing topics keep what is sent to them.
 
-    Args:
-        specs: existing topics as their publications want them.
-        configs: the configuration in force of each, by name.
-
     Raises:
         KafkaConfigurationError: one or more would lose records.
     """
@@ -294,12 +290,7 @@ class TopicsPlan:
 
 
 def change_for(drift: TopicDrift, *, keyed: bool) -> TopicChange:
-    """How one difference can be removed.
-
-    Args:
-        drift: the difference.
-        keyed: records of the topic have keys, which show their partitions.
-    """
+    """Returns how one difference can be removed; records of `keyed` topics show their partitions by their keys."""
     if drift.setting == "replication_factor":
         return TopicChange(drift, Way.BY_HAND, _REPLICAS)
     if drift.found == UNKNOWN_SETTING:

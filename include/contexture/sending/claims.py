@@ -24,7 +24,7 @@ from contexture.kafka.producer import ProducerSession, open_session
 from contexture.kafka.reader import Place
 from contexture.kafka.settings import ClientSettings
 from contexture.sending.interfaces import HiddenPort, LedgerPort
-from contexture.sending.ledger import LedgerEntry, SenderNames
+from contexture.sending.ledger import LedgerEntry, SenderNames, commit_row
 from contexture.sending.open_transactions import LOOK_AGAIN_SECONDS
 from contexture.sending.resume import FENCED_WAITS_SECONDS, sequence_taken
 from contexture.sending.unfinished import GRACE_SECONDS
@@ -49,16 +49,7 @@ class ClaimReport:
 
 
 class Claims:
-    """Claims unused shards of one publication.
-
-    Args:
-        settings: the connection.
-        names: the publication's transactional ids.
-        ledger: its ledger.
-        broker_wait: how long brokers are waited for.
-        open_producer: for tests.
-        sleep: seconds.
-    """
+    """Claims unused shards of one publication."""
 
     def __init__(
         self,
@@ -109,11 +100,8 @@ class Claims:
     def clear(self, topics: Collection[str], hidden: HiddenPort) -> None:
         """Aborts what earlier senders left undecided in topics, because readers see nothing behind it.
 
-        Call it when all shards are claimed: then no sender is left that could end it.
-
-        Args:
-            topics: where outboxes of the publication went, and the next one goes.
-            hidden: reads what readers do not see.
+        `topics` are those that outboxes went to, or go to next. Call it when all shards are claimed: then no sender is
+        left that could end it.
 
         Raises:
             RetriableError, FencedError, BrokersAwayError: as of `claim`.
@@ -142,11 +130,6 @@ class Claims:
 
         Nothing is written when the ledger contains already up to which transaction the log was sent.
 
-        Args:
-            outbox: its id; it holds no records.
-            sequence: its place in the publication's order.
-            transaction: the registry's newest.
-
         Returns:
             The transaction up to which the log counts as sent: `transaction`, or the ledger's.
 
@@ -163,22 +146,17 @@ class Claims:
             known = _sent_position(self._ledger.read_committed(0))
             if known is None:
                 entry = LedgerEntry(outbox, sequence, 0, 0, 0, -1, transaction, datetime.now(UTC), True)
-                self._write(session, 0, entry)
+                commit_row(session, self._ledger, 0, entry)
             return transaction if known is None else known
 
         return self._in_session(0, begin)
-
-    def _write(self, session: ProducerSession, shard: int, entry: LedgerEntry) -> None:
-        session.begin()
-        session.produce_one(self._ledger.topic, key=self._ledger.key(shard), value=entry.to_json(), partition=shard)
-        session.commit()
 
     def _claim_shard(self, shard: int, outbox: str, sequence: int, session: ProducerSession) -> bool:
         """Claims one shard; returns False when a later outbox has it by now."""
         before = self._ledger.read_committed(shard)
         if _order_of(before, outbox, sequence) == "later":
             return False
-        self._write(session, shard, _claimed(outbox, sequence, before))
+        commit_row(session, self._ledger, shard, _claimed(outbox, sequence, before))
         return True
 
     def _in_session(self, shard: int, act: Callable[[ProducerSession], _Done]) -> _Done:

@@ -219,13 +219,7 @@ _AROUND_BYTES: Final = 4_096
 
 
 class RequestLimit:
-    """The brokers' limit of a request, asked for when the first large record comes.
-
-    Args:
-        settings: the connection.
-        broker_wait: how long brokers are waited for.
-        asked_above_bytes: brokers are not asked because of smaller records.
-    """
+    """The brokers' limit of a request, requested when the first record above `asked_above_bytes` comes."""
 
     def __init__(
         self, settings: ClientSettings, broker_wait: BrokerWait, *, asked_above_bytes: int = _ASKED_ABOVE_BYTES

@@ -21,42 +21,34 @@ class ShardReader(Protocol):
     @property
     def outbox_id(self) -> str:
         """The content-derived id of the outbox."""
-        ...
 
     @property
     def sequence(self) -> int:
         """The place of the outbox in its publication's order; a lower one never overtakes a higher one."""
-        ...
 
     @property
     def shard(self) -> int:
         """Which shard of the outbox this is, from 0."""
-        ...
 
     @property
     def records(self) -> int:
         """How many records the shard holds."""
-        ...
 
     @property
     def headers(self) -> tuple[tuple[str, bytes], ...]:
         """Headers that every record of the outbox carries."""
-        ...
 
     @property
     def registry(self) -> tuple[RegistryPart, ...]:
         """The registry transaction of each Kafka transaction, in order; empty where the source numbers none."""
-        ...
 
     @property
     def flush(self) -> bool:
         """Whether it was read outside of a registry's log (all that it holds, or what was refused before): then it is
         sent whole, or not at all."""
-        ...
 
     def batches(self, from_position: int) -> Iterator[pa.RecordBatch]:
         """The rows in order, starting exactly at `from_position` (columns: DESIGN section 6, `outbox`)."""
-        ...
 
 
 class LedgerPort(Protocol):

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
 
     from contexture.kafka.interfaces import KafkaErrorLike
+    from contexture.kafka.producer import ProducerSession
+    from contexture.sending.interfaces import LedgerPort
 
 FORMAT: Final = 1
 """Increased when an entry changes in a way that an earlier Contexture could not continue from."""
@@ -115,6 +117,18 @@ class _RowFormat(msgspec.Struct):
     format: Any = None
 
 
+def produce_row(session: ProducerSession, ledger: LedgerPort, shard: int, entry: LedgerEntry) -> None:
+    """Adds a shard's row to the open transaction."""
+    session.produce_one(ledger.topic, key=ledger.key(shard), value=entry.to_json(), partition=shard)
+
+
+def commit_row(session: ProducerSession, ledger: LedgerPort, shard: int, entry: LedgerEntry) -> None:
+    """Writes a shard's row in a transaction of its own."""
+    session.begin()
+    produce_row(session, ledger, shard, entry)
+    session.commit()
+
+
 def _no_entry(why: str) -> DefectError:
     return DefectError(
         f"a record of the ledger is not an entry of it ({why})",
@@ -132,13 +146,7 @@ _WINDOW_GROWTH = 64
 
 
 class LedgerReader:
-    """Finds the last committed value of a key in a partition.
-
-    Args:
-        settings: the connection.
-        admin: of the same connection.
-        broker_wait: how long brokers are waited for.
-    """
+    """Finds the last committed value of a key in a partition."""
 
     def __init__(self, settings: ClientSettings, admin: TopicAdmin, broker_wait: BrokerWait) -> None:
         self._settings = settings
@@ -338,16 +346,10 @@ class LedgerStatus:
 
 
 class Ledger:
-    """The ledger of one publication.
+    """The ledger of one publication; `replication_factor` -1: three, or as many as there are brokers.
 
     Every method raises `BrokersAwayError` when the brokers stay away for too long, and `KafkaConfigurationError` when
     this user may not do it.
-
-    Args:
-        settings: the connection.
-        names: whose ledger.
-        broker_wait: how long brokers are waited for.
-        replication_factor: for making the topic; -1: three, or as many as there are brokers.
     """
 
     def __init__(

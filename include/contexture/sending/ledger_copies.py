@@ -69,11 +69,7 @@ class LedgerCopies:
 
 
 def ledger_copies(admin: AsksTopics, topic: str) -> LedgerCopies | None:
-    """Asks the brokers; None when there is no such topic.
-
-    Args:
-        admin: of the cluster.
-        topic: the ledger's.
+    """Reads the copies of a ledger's topic from the brokers; None when there is no such topic.
 
     Raises:
         BrokersAwayError: they are silent.

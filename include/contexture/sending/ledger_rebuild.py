@@ -20,12 +20,12 @@ from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.clients import transactional_producer
 from contexture.kafka.errors import FencedError, SendAgainError
 from contexture.kafka.interfaces import OpenProducer
-from contexture.kafka.producer import ProducerSession, open_session
+from contexture.kafka.producer import open_session
 from contexture.kafka.reader import TopicRecord, read_committed
 from contexture.kafka.settings import ClientSettings
 from contexture.sending.dead_letters import dead_letters_found
 from contexture.sending.interfaces import LedgerPort
-from contexture.sending.ledger import LedgerEntry, SenderNames
+from contexture.sending.ledger import LedgerEntry, SenderNames, commit_row
 from contexture.sending.resume import Fencings, OwnCommits
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest, ShardManifest
@@ -240,14 +240,9 @@ class _InKafka:
 def ledger_from_records(
     settings: ClientSettings, known: SentAccordingToHome, pending: Manifest, *, assume_sent: bool
 ) -> Iterator[RebuiltShard]:
-    """What the ledger should say of each shard, while an outbox is under way.
+    """Yields what the ledger should contain of each shard, while an outbox is under way.
 
-    Args:
-        settings: the connection.
-        known: what the home knows.
-        pending: the outbox.
-        assume_sent: count transactions that the topics do not show as sent.
-    """
+    `assume_sent` counts transactions that the topics do not show as sent."""
     found = _in_kafka(settings, known, pending)
     for shard in range(known.shards):
         part = shard_of(pending, shard)
@@ -420,7 +415,8 @@ def write_rows(
                 open_producer=open_producer,
             )
             try:
-                _write_row(session, ledger, shard, entry)
+                session.initialise()
+                commit_row(session, ledger, shard, entry)
                 is_written = True
             except FencedError as failure:
                 fencings.look_into(failure)
@@ -430,10 +426,3 @@ def write_rows(
                 ) from failure
             finally:
                 session.close()
-
-
-def _write_row(session: ProducerSession, ledger: LedgerPort, shard: int, entry: LedgerEntry) -> None:
-    session.initialise()
-    session.begin()
-    session.produce_one(ledger.topic, key=ledger.key(shard), value=entry.to_json(), partition=shard)
-    session.commit()

@@ -35,12 +35,7 @@ _CLOCKS_DIFFER: Final = timedelta(minutes=10)
 
 
 class OpenTransactions:
-    """Looks behind the last stable offset.
-
-    Args:
-        settings: the connection; its user needs READ on a topic to look there.
-        broker_wait: how long brokers are waited for.
-    """
+    """Reads behind the last stable offset, for which the connection's user needs READ on a topic."""
 
     def __init__(self, settings: ClientSettings, broker_wait: BrokerWait) -> None:
         self._settings = settings

@@ -45,12 +45,7 @@ class TransactionChunk:
 
 
 def topics_until(batches: Iterable[pa.RecordBatch], position: int) -> set[str]:
-    """The topics of the rows before a position.
-
-    Args:
-        batches: in order, from position 0 on.
-        position: of the first row that is left out.
-    """
+    """Returns the topics of the rows before a position; batches come in order from position 0 on."""
     found: set[str] = set()
     for batch in batches:
         left = position - int(batch.column("position")[0].as_py()) if batch.num_rows else 0

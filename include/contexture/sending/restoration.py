@@ -44,39 +44,20 @@ class _Found:
     unseen: set[tuple[str, Fingerprint]] = field(default_factory=set)
 
 
+@dataclass
 class Restoration:
-    """Of one shard.
+    """Restores the records of one shard; another sender's transaction hides them for `longest_open_seconds` at most."""
 
-    Args:
-        records: the shard.
-        hidden: looks at what readers don't see.
-        clock, sleep: seconds.
-        longest_open_seconds: for how long another sender's transaction can hide records.
-    """
-
-    def __init__(
-        self,
-        records: ShardRecords,
-        hidden: HiddenPort,
-        clock: Callable[[], float],
-        sleep: Callable[[float], None],
-        *,
-        longest_open_seconds: float,
-    ) -> None:
-        self._records = records
-        self._reader = records.reader
-        self._aside = records.dead_letter_topic
-        self._hidden = hidden
-        self._clock = clock
-        self._sleep = sleep
-        self._longest_open_seconds = longest_open_seconds
+    records: ShardRecords
+    hidden: HiddenPort
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
+    longest_open_seconds: float
 
     def restore(self, session: ProducerSession, done: LedgerEntry) -> str | None:
-        """Does one step towards what readers should see; a new client then looks whether it was enough.
+        """Does one step towards what readers should see; a new client then checks whether it was enough.
 
-        Args:
-            session: nothing of the shard's earlier senders is open.
-            done: the ledger's row of this outbox: what comes before its position is committed.
+        `done` is the ledger's row of this outbox: what comes before its position is committed.
 
         Returns:
             What was done; None where readers see all of it.
@@ -85,15 +66,19 @@ class Restoration:
             RetriableError: another sender's transaction hides records for longer than any may be open.
             SendAgainError, FencedError, KafkaConfigurationError: as of a transaction.
         """
-        topics = topics_until(self._reader.batches(0), done.position)
-        topics |= {self._aside} if self._aside is not None and done.dead_letters else set()
-        spans = self._hidden.moved(topics, done.since)
+        topics = topics_until(self.records.reader.batches(0), done.position)
+        topics |= (
+            {self.records.dead_letter_topic}
+            if self.records.dead_letter_topic is not None and done.dead_letters
+            else set()
+        )
+        spans = self.hidden.moved(topics, done.since)
         if not spans:
             return None
         undecided = self._undecided(spans, done)
         if undecided:
             self._warn(f"left {len(undecided)} partitions undecided, the first is {undecided[0]}")
-            session.abort_in(undecided, self._records.mark)
+            session.abort_in(undecided, self.records.mark)
             return f"aborted what Kafka left undecided in {len(undecided)} partitions"
         positions, letters = self._lost(spans, done)
         if not positions and not letters:
@@ -105,28 +90,23 @@ class Restoration:
     def is_short(self, topics: Collection[str], places: Collection[Place] | None, done: LedgerEntry) -> bool:
         """Whether readers will never see some records of done transactions in partitions that hide nothing any more.
 
-        A sender that takes a living one for dead may have aborted them.
-
-        Args:
-            topics: where the records went.
-            places: the partitions to look at; None for all.
-            done: the ledger's row of this outbox.
+        A sender that takes a living one for dead may have aborted them. `places` None stands for all partitions.
         """
-        spans = self._hidden.moved(topics, done.since)
+        spans = self.hidden.moved(topics, done.since)
         return any(self._lost({at: span for at, span in spans.items() if places is None or at in places}, done))
 
     def _undecided(self, spans: Spans, done: LedgerEntry) -> list[Place]:
         """Partitions whose first hidden record is of this shard, once no other sender's transaction hides any."""
-        started = self._clock()
+        started = self.clock()
         ends = {place: end for place, (_, end) in spans.items()}
-        while hiding := places_until(self._hidden, ends):
-            own = self._records.own(self._hidden.firsts(hiding), self._records.before(done.position))
+        while hiding := places_until(self.hidden, ends):
+            own = self.records.own(self.hidden.firsts(hiding), self.records.before(done.position))
             if own:
                 return own
             ends = {place: ends[place] for place in hiding}
-            if self._clock() - started >= self._longest_open_seconds:
+            if self.clock() - started >= self.longest_open_seconds:
                 raise held_back(len(hiding), *min(hiding))
-            self._sleep(LOOK_AGAIN_SECONDS)
+            self.sleep(LOOK_AGAIN_SECONDS)
         return []
 
     def _lost(self, spans: Spans, done: LedgerEntry) -> tuple[list[int], list[TopicRecord]]:
@@ -137,7 +117,7 @@ class Restoration:
             _LOG.warning(
                 "shard %d: %d partitions had no leader for a moment, and this user may not see whether records were "
                 "lost there (%s): allow READ on the topics, then run contexture verify",
-                self._reader.shard,
+                self.records.reader.shard,
                 len(spans),
                 refused.message,
             )
@@ -146,7 +126,9 @@ class Restoration:
     def _lost_records(self, spans: Spans, done: LedgerEntry) -> list[int]:
         positions: list[int] = []
         keyless: dict[int, tuple[str, Fingerprint]] = {}
-        for part in _parts({place: span for place, span in spans.items() if place[0] != self._aside}):
+        for part in _parts(
+            {place: span for place, span in spans.items() if place[0] != self.records.dead_letter_topic}
+        ):
             found = self._found(part)
             if found.unseen:
                 keyed, others = self._lost_of(found, done)
@@ -156,7 +138,7 @@ class Restoration:
 
     def _found(self, spans: Spans) -> _Found:
         found = _Found()
-        for record, is_seen in self._hidden.copies(spans):
+        for record, is_seen in self.hidden.copies(spans):
             sign = fingerprint(record.key, record.value)
             if not is_seen:
                 found.unseen.add((record.topic, sign))
@@ -170,7 +152,7 @@ class Restoration:
         keyless: dict[int, tuple[str, Fingerprint]] = {}
         aside = frozenset(done.dead_letters)
         topics = {topic for topic, _ in found.unseen}
-        for position, topic, sign in self._records.fingerprints(self._records.before(done.position), topics):
+        for position, topic, sign in self.records.fingerprints(self.records.before(done.position), topics):
             if position >= done.position:
                 break
             key = sign[0]
@@ -189,17 +171,17 @@ class Restoration:
         wanted = {place: span for place, span in spans.items() if place[0] in {topic for topic, _ in sought}}
         if not sought:
             return []
-        for record, is_seen in self._hidden.copies(wanted):
+        for record, is_seen in self.hidden.copies(wanted):
             if is_seen:
                 sought.discard((record.topic, fingerprint(record.key, record.value)))
         return [position for position, each in keyless.items() if each in sought]
 
     def _lost_letters(self, spans: Spans, done: LedgerEntry) -> list[TopicRecord]:
-        wanted = {place: span for place, span in spans.items() if place[0] == self._aside}
+        wanted = {place: span for place, span in spans.items() if place[0] == self.records.dead_letter_topic}
         unseen: dict[int, TopicRecord] = {}
         seen: set[int] = set()
-        for record, is_seen in self._hidden.copies(wanted) if wanted else ():
-            position = position_of(record, self._reader.outbox_id, self._reader.shard)
+        for record, is_seen in self.hidden.copies(wanted) if wanted else ():
+            position = position_of(record, self.records.reader.outbox_id, self.records.reader.shard)
             if position in done.dead_letters:
                 seen |= {position} if is_seen else set()
                 unseen[position] = record
@@ -208,12 +190,12 @@ class Restoration:
     def _send(self, session: ProducerSession, positions: Collection[int], letters: Collection[TopicRecord]) -> None:
         wanted = frozenset(positions)
         session.begin()
-        for piece in split_by_transaction(self._reader.batches(min(wanted))) if wanted else ():
-            rows = self._records.encoded(piece).rows
+        for piece in split_by_transaction(self.records.reader.batches(min(wanted))) if wanted else ():
+            rows = self.records.encoded(piece).rows
             mask = pa.array([position in wanted for position in rows.column("position").to_pylist()], pa.bool_())
             chosen = rows.filter(mask)
             if chosen.num_rows:
-                session.produce(chosen, self._reader.headers)
+                session.produce(chosen, self.records.reader.headers)
             if piece.first_position + piece.rows.num_rows > max(wanted):
                 break
         for letter in letters:
@@ -222,7 +204,9 @@ class Restoration:
         session.commit()
 
     def _warn(self, what: str) -> None:
-        _LOG.warning("shard %d: a partition had no leader while Kafka committed, which %s", self._reader.shard, what)
+        _LOG.warning(
+            "shard %d: a partition had no leader while Kafka committed, which %s", self.records.reader.shard, what
+        )
 
 
 def _parts(spans: Spans) -> Iterator[dict[Place, tuple[int, int]]]:

@@ -52,12 +52,7 @@ class ResumePoint:
 
 
 def find_resume_point(reader: ShardReader, entry: LedgerEntry | None, *, alone: bool = False) -> ResumePoint:
-    """Returns where the sending of a shard begins.
-
-    Args:
-        reader: the shard.
-        entry: the ledger's last row of it.
-        alone: no other outbox can block it (a backfill).
+    """Returns where the sending of a shard begins after the ledger's row; `alone`: no other outbox can block it.
 
     Raises:
         SequenceTakenError: another outbox of the same sequence was sent, and nothing else shows which is later.
@@ -164,35 +159,20 @@ class OwnCommits:
             raise replaced()
 
 
+@dataclass
 class Fencings:
-    """Those of one sending of a shard.
+    """The fencings of one sending of a shard, counted until a transaction is committed."""
 
-    Args:
-        own: the ledger's rows that it knows.
-        ledger: its publication's.
-        shard: its number.
-        again: receives why something is repeated.
-        sleep: seconds.
-    """
-
-    def __init__(
-        self,
-        own: OwnCommits,
-        ledger: LedgerPort,
-        shard: int,
-        again: Callable[[str], None],
-        sleep: Callable[[float], None],
-    ) -> None:
-        self._own = own
-        self._ledger = ledger
-        self._shard = shard
-        self._again = again
-        self._sleep = sleep
-        self._count = 0
+    own: OwnCommits
+    ledger: LedgerPort
+    shard: int
+    again: Callable[[str], None]
+    sleep: Callable[[float], None]
+    count: int = 0
 
     def succeeded(self) -> None:
         """A transaction is committed: what fenced the sender is over."""
-        self._count = 0
+        self.count = 0
 
     def look_into(self, failure: FencedError) -> None:
         """Returns when the sending may continue with a new client.
@@ -200,23 +180,23 @@ class Fencings:
         Raises:
             FencedError: another sender took over, or fenced this one too often in a row.
         """
-        if not self._own.has_begun:
+        if not self.own.has_begun:
             # It was fenced before it looked. What is there now counts as found.
-            self._own.found(self.row())
-        if not self._own.knows(self.row()):
+            self.own.found(self.row())
+        if not self.own.knows(self.row()):
             raise failure
-        if self._count == len(FENCED_WAITS_SECONDS):
-            raise _fenced_too_often(failure, self._count + 1) from failure
-        wait = FENCED_WAITS_SECONDS[self._count]
-        self._count += 1
-        self._again(f"fenced, but no other sender wrote to the ledger; looking again in {wait:.0f} s")
-        self._sleep(wait)
-        if not self._own.knows(self.row()):
+        if self.count == len(FENCED_WAITS_SECONDS):
+            raise _fenced_too_often(failure, self.count + 1) from failure
+        wait = FENCED_WAITS_SECONDS[self.count]
+        self.count += 1
+        self.again(f"fenced, but no other sender wrote to the ledger; looking again in {wait:.0f} s")
+        self.sleep(wait)
+        if not self.own.knows(self.row()):
             raise failure
 
     def row(self) -> LedgerEntry | None:
         """The ledger's newest, also of a transaction that is open or that Kafka never ended."""
-        return self._ledger.read_uncommitted(self._shard) or self._ledger.read(self._shard)
+        return self.ledger.read_uncommitted(self.shard) or self.ledger.read(self.shard)
 
 
 def replaced() -> FencedError:
@@ -246,50 +226,40 @@ class ExpectedRow(StrEnum):
     CERTAIN = "certain"
 
 
+@dataclass
 class RowExpectation:
-    """What one sending of a shard expects of the ledger.
+    """What one sending of a shard expects of the ledger."""
 
-    Args:
-        names: of the publication.
-        shard: its number.
-        expected: what earlier sendings left.
-    """
-
-    def __init__(self, names: SenderNames, shard: int, expected: ExpectedRow) -> None:
-        self._names = names
-        self._shard = shard
-        self._expected = expected
+    names: SenderNames
+    shard: int
+    expected: ExpectedRow
 
     def begins(self) -> None:
         """A transaction may be committed from now on."""
-        if self._expected is ExpectedRow.NONE:
-            self._expected = ExpectedRow.POSSIBLE
+        if self.expected is ExpectedRow.NONE:
+            self.expected = ExpectedRow.POSSIBLE
 
     def committed(self) -> None:
         """A transaction is committed."""
-        self._expected = ExpectedRow.CERTAIN
+        self.expected = ExpectedRow.CERTAIN
 
     def is_answered(self, hidden: LedgerEntry) -> bool:
         """Whether brokers answered the commit of a hidden row of the shard's first transaction: then it counts."""
-        return self._expected is ExpectedRow.CERTAIN and hidden.transaction == 0
+        return self.expected is ExpectedRow.CERTAIN and hidden.transaction == 0
 
     def check_missing(self, first_is_committed: Callable[[], bool], is_there_now: Callable[[], bool]) -> None:
         """Checks that a shard without a row in the ledger was never sent.
-
-        Args:
-            first_is_committed: whether readers see the records of the shard's first transaction.
-            is_there_now: whether the ledger holds a row by now.
 
         Raises:
             LedgerLostError: the row was there, and is lost.
             FencedError: another sender wrote it while this one was stopped.
         """
-        is_possible = self._expected is ExpectedRow.POSSIBLE
-        if not (self._expected is ExpectedRow.CERTAIN or (is_possible and first_is_committed())):
+        is_possible = self.expected is ExpectedRow.POSSIBLE
+        if not (self.expected is ExpectedRow.CERTAIN or (is_possible and first_is_committed())):
             return
         if is_there_now():
             raise replaced()
-        raise ledger_lost(self._names, f"holds nothing of shard {self._shard} any more")
+        raise ledger_lost(self.names, f"holds nothing of shard {self.shard} any more")
 
 
 def ledger_lost(names: SenderNames, how: str) -> LedgerLostError:

@@ -29,12 +29,7 @@ def fingerprint(key: bytes | None, value: bytes | None) -> Fingerprint:
 class ShardRecords:
     """The records of one shard, and what its senders write beside them.
 
-    Args:
-        reader: the shard.
-        encoded: gives rows as they are sent.
-        mark: the value of the record that this shard's senders abort.
-        letters: where its records go that can never be sent.
-    """
+    `encoded` returns rows as they are sent; `mark` is the value of the record that this shard's senders abort."""
 
     def __init__(
         self, reader: ShardReader, encoded: EncodePiece, mark: bytes, letters: DeadLetters | None = None
@@ -64,12 +59,7 @@ class ShardRecords:
     def fingerprints(
         self, among: Iterable[TransactionChunk], topics: Collection[str] | None = None
     ) -> Iterator[tuple[int, str, Fingerprint]]:
-        """Position, topic and fingerprint of the records of pieces.
-
-        Args:
-            among: the pieces.
-            topics: only records of these; None for all.
-        """
+        """Yields position, topic and fingerprint of the records of chunks; `topics` None selects all."""
         for position, topic, key, value in self._columns(among, topics):
             if topics is None or topic in topics:
                 yield position, topic, fingerprint(key, value)

@@ -7,6 +7,7 @@ records of each transaction and the ledger's next row into one Kafka transaction
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from contexture.errors import ContextureError, RejectedError, RetriableError
@@ -31,32 +32,19 @@ AfterFailure = Callable[[ContextureError], int | None]
 _FREE_REPEATS = 3
 
 
+@dataclass
 class Attempts:
-    """Those of one sending of a shard.
+    """The attempts of one sending of a shard; the wait for brokers begins anew with each."""
 
-    Args:
-        after_failure: decides about a failure that counts.
-        broker_wait: begins anew with each attempt.
-        again: receives why something is repeated.
-        sleep: seconds.
-    """
-
-    def __init__(
-        self,
-        after_failure: AfterFailure,
-        broker_wait: BrokerWait,
-        again: Callable[[str], None],
-        sleep: Callable[[float], None],
-    ) -> None:
-        self._after_failure = after_failure
-        self._broker_wait = broker_wait
-        self._again = again
-        self._sleep = sleep
-        self._free_repeats = 0
+    after_failure: AfterFailure
+    broker_wait: BrokerWait
+    again: Callable[[str], None]
+    sleep: Callable[[float], None]
+    free_repeats: int = 0
 
     def succeeded(self) -> None:
         """A transaction is committed: the next one has all its free repeats."""
-        self._free_repeats = 0
+        self.free_repeats = 0
 
     def repeat(self, failure: SendAgainError) -> None:
         """Returns when the transaction may be repeated: immediately as long as that is free.
@@ -64,11 +52,11 @@ class Attempts:
         Raises:
             ContextureError: no attempt is left.
         """
-        self._free_repeats += 1
-        if failure.counted or self._free_repeats > _FREE_REPEATS:
+        self.free_repeats += 1
+        if failure.counted or self.free_repeats > _FREE_REPEATS:
             self.count(failure.error)
             return
-        self._again(f"repeating the transaction with a new client: {failure.error.message}")
+        self.again(f"repeating the transaction with a new client: {failure.error.message}")
 
     def count(self, error: ContextureError) -> None:
         """Returns when the next attempt is due.
@@ -76,13 +64,13 @@ class Attempts:
         Raises:
             ContextureError: the failure itself: no attempt is left.
         """
-        delay_ms = self._after_failure(error)
+        delay_ms = self.after_failure(error)
         if delay_ms is None:
             raise error
-        self._free_repeats = 0
-        self._broker_wait.reset()
-        self._again(f"another attempt in {delay_ms} ms: {error.message}")
-        self._sleep(delay_ms / 1000)
+        self.free_repeats = 0
+        self.broker_wait.reset()
+        self.again(f"another attempt in {delay_ms} ms: {error.message}")
+        self.sleep(delay_ms / 1000)
 
 
 def attempts_from_delays(delays: Iterable[int]) -> AfterFailure:
@@ -96,16 +84,7 @@ _SOON_SECONDS: Final = 1.0
 
 
 class ShardSender:
-    """One call of `Publisher.publish`, which describes arguments and errors.
-
-    Args:
-        context: of the publication.
-        reader: the shard.
-        after_failure: decides about a failure that counts.
-        committed: receives each transaction that became visible.
-        skipped: receives how many transactions are in Kafka before anything is sent.
-        row: what is known of the ledger's row of the shard.
-    """
+    """One call of `Publisher.publish`, which describes arguments and errors."""
 
     def __init__(
         self,

@@ -99,55 +99,42 @@ class Target(Protocol):
 
     def cluster(self) -> str | None:
         """The id of the Kafka cluster."""
-        ...
 
     def names(self) -> SenderNames:
         """The names of its senders and its ledger."""
-        ...
 
     def identity(self) -> str:
         """Which cluster as whom, without secrets."""
-        ...
 
     def settings_shown(self) -> Mapping[str, str]:
         """The options of its connection, without secrets."""
-        ...
 
     def highest_sequence(self) -> int:
         """The highest sequence that was ever sent or claimed; 0 for none."""
-        ...
 
     def ledger_status(self) -> LedgerStatus:
         """What there is of the ledger."""
-        ...
 
     def ledger_id(self) -> str | None:
         """Kafka's own id of the ledger's topic; None when it is not there."""
-        ...
 
     def ledger_policy(self) -> str | None:
         """The `cleanup.policy` of the ledger's topic; None when it is not there, or this user may not see it."""
-        ...
 
     def ledger_copies(self) -> LedgerCopies | None:
         """How many replicas the ledger has and needs; None when it is not there."""
-        ...
 
     def prepare_ledger(self, shards: int) -> None:
         """The ledger has room for so many shards when this returns."""
-        ...
 
     def sent_log_position(self) -> int | None:
         """Returns the registry transaction up to which the ledger has the log as sent; None where it has none."""
-        ...
 
     def progress(self, shard: int) -> LedgerEntry | None:
         """How far a shard got, once everything before this call is settled."""
-        ...
 
     def ensure_topics(self, topics: Iterable[str]) -> None:
         """Every topic exists when this returns."""
-        ...
 
     def topic_ids(self, topics: Iterable[str], *, all_exist: bool = False) -> dict[str, str]:
         """Kafka's own ids of topics, without those that do not exist; `HIDDEN` for those that may not be seen.
@@ -156,7 +143,6 @@ class Target(Protocol):
             topics: their names.
             all_exist: every topic was made or found a moment ago, so brokers that do not know one yet are behind.
         """
-        ...
 
     def claim(self, manifest: Manifest, *, clears: Collection[str] | None = None) -> bool:
         """Fences the senders of earlier outboxes in the shards that this one does not use; False for a later one.
@@ -166,15 +152,12 @@ class Target(Protocol):
             clears: names of topics: all shards are claimed before any of them is sent, and what their senders left
                 undecided in these topics is aborted.
         """
-        ...
 
     def set_log_start(self, manifest: Manifest, transaction: int) -> int:
         """Records that no instance sends a registry's log up to a transaction; returns the ledger's sent position."""
-        ...
 
     def send(self, sending: SendRequest) -> ShardResult:
         """Sends what is not yet sent of a shard; raises as `Publisher.publish`."""
-        ...
 
 
 TargetFor = Callable[[Publication, Interval | None], Target]
@@ -184,14 +167,7 @@ _SHOWN_DRIFT: Final = 20
 
 
 class KafkaTarget:
-    """The target of one publication; for a backfilled interval with senders and a ledger of its own.
-
-    Args:
-        settings: the connection.
-        publication: whose records.
-        interval: the interval of a backfill; None for normal runs.
-        report: gets a sentence now and then while something takes long.
-    """
+    """The target of one publication; for a backfilled interval with senders and a ledger of its own."""
 
     def __init__(
         self,

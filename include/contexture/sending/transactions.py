@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from contexture.errors import DefectError
@@ -12,7 +12,7 @@ from contexture.kafka.producer import ProducerSession
 from contexture.sending.context import SendContext
 from contexture.sending.dead_letters import DeadLetterSearch
 from contexture.sending.interfaces import ShardReader
-from contexture.sending.ledger import LedgerEntry
+from contexture.sending.ledger import LedgerEntry, produce_row
 from contexture.sending.pieces import TransactionChunk, split_by_transaction
 from contexture.sending.resume import OwnCommits, Place, ResumePoint
 from contexture.storage.topic_order import TOPICS_OF_A_CLIENT
@@ -182,39 +182,23 @@ def check_end(position: int, records: int) -> None:
         )
 
 
+@dataclass
 class TransactionSender:
     """Those of one sending, whichever clients they go through.
-
-    Args:
-        context: of the publication.
-        reader: the shard.
-        counter: how far it is sent.
-        own: the ledger's rows that this sending knows.
-        aside: the records that can't be sent.
-        committed: receives each row of the ledger once it is committed.
 
     Attributes:
         topics: how many the transaction under way has records for, as far as is known.
         sent_topics: names of all that records were given to.
     """
 
-    def __init__(
-        self,
-        context: SendContext,
-        reader: ShardReader,
-        counter: SendCounter,
-        own: OwnCommits,
-        aside: DeadLetterSearch,
-        committed: Callable[[LedgerEntry], None],
-    ) -> None:
-        self._context = context
-        self._reader = reader
-        self._counter = counter
-        self._own = own
-        self._aside = aside
-        self._committed = committed
-        self.topics = 0
-        self.sent_topics: set[str] = set()
+    context: SendContext
+    reader: ShardReader
+    counter: SendCounter
+    own: OwnCommits
+    aside: DeadLetterSearch
+    committed: Callable[[LedgerEntry], None]
+    topics: int = 0
+    sent_topics: set[str] = field(default_factory=set)
 
     def send(self, session: ProducerSession) -> bool:
         """Sends until the end (True), or until the rest needs another client (False).
@@ -223,15 +207,15 @@ class TransactionSender:
         """
         topics: set[str] = set()
         size: TransactionSize | None = None
-        expected = self._counter.position
-        for piece in split_by_transaction(self._reader.batches(expected)) if expected < self._reader.records else ():
+        expected = self.counter.position
+        for piece in split_by_transaction(self.reader.batches(expected)) if expected < self.reader.records else ():
             check_position(piece.first_position, expected)
-            piece = self._context.encoded(piece)
+            piece = self.context.encoded(piece)
             if size is None or size.transaction != piece.transaction:
                 if size is not None:
                     self._commit(session, size)
                     is_too_much = len(topics | piece.topics()) > TOPICS_OF_A_CLIENT
-                    if self._aside.end() or session.is_uncertain or is_too_much:
+                    if self.aside.end() or session.is_uncertain or is_too_much:
                         return False
                 self._begin(session, piece)
                 size = TransactionSize(piece.transaction)
@@ -250,43 +234,43 @@ class TransactionSender:
         session.begin()
 
     def _produce(self, session: ProducerSession, piece: TransactionChunk) -> None:
-        if self._aside.is_careful:
-            self._aside.produce(session, piece)
+        if self.aside.is_careful:
+            self.aside.produce(session, piece)
             return
-        self._context.requests.check(piece.rows)
-        session.produce(piece.rows, self._reader.headers)
+        self.context.requests.check(piece.rows)
+        session.produce(piece.rows, self.reader.headers)
 
     def _commit(self, session: ProducerSession, size: TransactionSize) -> None:
         entry = self._entry(size)
-        self._own.writes(entry)
-        ledger, shard = self._context.ledger, self._reader.shard
+        self.own.writes(entry)
+        ledger, shard = self.context.ledger, self.reader.shard
         session.deliver()
-        session.produce_one(ledger.topic, key=ledger.key(shard), value=entry.to_json(), partition=shard)
+        produce_row(session, ledger, shard, entry)
         session.commit()
-        self._committed(entry)
+        self.committed(entry)
 
     def _entry(self, size: TransactionSize) -> LedgerEntry:
         source, deletions = self._log_position_after(size)
         return LedgerEntry(
-            outbox=self._reader.outbox_id,
-            sequence=self._reader.sequence,
-            position=self._counter.position + size.records,
+            outbox=self.reader.outbox_id,
+            sequence=self.reader.sequence,
+            position=self.counter.position + size.records,
             records=size.records,
             bytes=size.bytes,
             transaction=size.transaction,
             source_transaction=source,
             at=datetime.now(UTC),
             source_deletions=deletions,
-            dead_letters=(*self._counter.dead_letters, *self._aside.positions),
-            since=self._counter.since,
+            dead_letters=(*self.counter.dead_letters, *self.aside.positions),
+            since=self.counter.since,
         )
 
     def _log_position_after(self, size: TransactionSize) -> tuple[int | None, bool]:
         """Returns up to where the registry's log is sent with this transaction."""
-        if not self._reader.registry:
+        if not self.reader.registry:
             return size.source_transaction, False
-        if size.transaction >= len(self._reader.registry):
+        if size.transaction >= len(self.reader.registry):
             raise no_registry_transaction(size.transaction)
-        place = self._reader.registry[size.transaction].place
+        place = self.reader.registry[size.transaction].place
         # A flush of what was sent already moves the position back by nothing.
-        return place if self._counter.place is None else max(place, self._counter.place)
+        return place if self.counter.place is None else max(place, self.counter.place)

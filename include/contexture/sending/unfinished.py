@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -20,7 +21,7 @@ from contexture.kafka.errors import KafkaConfigurationError, SendAgainError
 from contexture.kafka.producer import ProducerSession
 from contexture.kafka.reader import Place
 from contexture.sending.interfaces import HiddenPort, LedgerPort
-from contexture.sending.ledger import LedgerEntry
+from contexture.sending.ledger import LedgerEntry, commit_row
 from contexture.sending.open_transactions import LOOK_AGAIN_SECONDS, held_back, places_until
 from contexture.sending.pieces import split_by_transaction
 from contexture.sending.resume import ResumePoint
@@ -36,34 +37,16 @@ _LOOK_SECONDS: Final = 0.02
 CLEANUP_SECONDS: Final = 15.0
 
 
+@dataclass
 class TransactionRecovery:
-    """Of one shard.
+    """Ends the transactions of one shard's earlier senders."""
 
-    Args:
-        records: the shard.
-        ledger: its publication's.
-        hidden: looks behind the last stable offset.
-        clock, sleep: seconds.
-        longest_open_seconds: for how long another sender's transaction can hold readers back.
-    """
-
-    def __init__(
-        self,
-        records: ShardRecords,
-        ledger: LedgerPort,
-        hidden: HiddenPort,
-        clock: Callable[[], float],
-        sleep: Callable[[float], None],
-        *,
-        longest_open_seconds: float,
-    ) -> None:
-        self._records = records
-        self._shard = records.reader.shard
-        self._ledger = ledger
-        self._hidden = hidden
-        self._clock = clock
-        self._sleep = sleep
-        self._longest_open_seconds = longest_open_seconds
+    records: ShardRecords
+    ledger: LedgerPort
+    hidden: HiddenPort
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
+    longest_open_seconds: float
 
     def truth(
         self, rows: Sequence[LedgerEntry], is_answered: Callable[[LedgerEntry], bool], *, is_undecided: bool
@@ -99,7 +82,7 @@ class TransactionRecovery:
             _LOG.warning(
                 "shard %d: transaction %d counts as aborted, because this user may not see whether it was (%s): "
                 "allow READ on its topics",
-                self._shard,
+                self.records.reader.shard,
                 row.transaction,
                 refused.message,
             )
@@ -112,13 +95,13 @@ class TransactionRecovery:
         compacted topic keeps no other.
         """
         last: dict[tuple[str, bytes | None], Fingerprint] = {}
-        for number, topic, sign in self._records.fingerprints(self._records.transaction(position)):
+        for number, topic, sign in self.records.fingerprints(self.records.transaction(position)):
             if number not in dead_letters:
                 last[topic, sign[0]] = sign
         sought: defaultdict[str, set[Fingerprint]] = defaultdict(set)
         for (topic, _), sign in last.items():
             sought[topic].add(sign)
-        return bool(sought) and self._hidden.is_committed(sought, self._are_own, since, self._longest_open_seconds)
+        return bool(sought) and self.hidden.is_committed(sought, self._are_own, since, self.longest_open_seconds)
 
     def show(self, session: ProducerSession, row: LedgerEntry) -> None:
         """Lets readers see a hidden row of a committed transaction, which the next abort would take away.
@@ -127,13 +110,10 @@ class TransactionRecovery:
         """
         _LOG.warning(
             "shard %d: Kafka committed %s without the ledger's row; the row is written again",
-            self._shard,
+            self.records.reader.shard,
             "a claim" if row.transaction < 0 else f"transaction {row.transaction}",
         )
-        session.begin()
-        key, value = self._ledger.key(self._shard), row.to_json()
-        session.produce_one(self._ledger.topic, key=key, value=value, partition=self._shard)
-        session.commit()
+        commit_row(session, self.ledger, self.records.reader.shard, row)
 
     def finish_open_transaction(
         self, session: ProducerSession, start: ResumePoint, *, hides_row: bool
@@ -141,16 +121,16 @@ class TransactionRecovery:
         """Aborts what a first attempt of the next transaction left hidden; returns the partitions."""
         places = list(self._left_over(start.position))
         if hides_row:
-            places.append((self._ledger.topic, self._shard))
+            places.append((self.ledger.topic, self.records.reader.shard))
         if places:
             _LOG.warning(
                 "shard %d: Kafka neither committed nor aborted an earlier transaction in %d partitions, the first is "
                 "%s[%d]; it is aborted now, and sent again",
-                self._shard,
+                self.records.reader.shard,
                 len(places),
                 *places[0],
             )
-            session.abort_in(places, self._records.mark)
+            session.abort_in(places, self.records.mark)
         return tuple(places)
 
     def await_visible(self) -> None:
@@ -159,11 +139,11 @@ class TransactionRecovery:
         Raises:
             SendAgainError: Kafka forgot to carry it out.
         """
-        started = self._clock()
-        while self._ledger.read_uncommitted(self._shard) is not None:
-            if self._clock() - started >= GRACE_SECONDS:
+        started = self.clock()
+        while self.ledger.read_uncommitted(self.records.reader.shard) is not None:
+            if self.clock() - started >= GRACE_SECONDS:
                 raise SendAgainError(_not_carried_out(), counted=False)
-            self._sleep(_LOOK_SECONDS)
+            self.sleep(_LOOK_SECONDS)
 
     def await_records(self, topics: Collection[str], begun: int) -> Collection[Place]:
         """Waits until readers see the records that were sent, whatever else is open in their partitions.
@@ -182,44 +162,44 @@ class TransactionRecovery:
             SendAgainError: a partition begins to hide with a record of this shard: Kafka forgot to commit it.
             RetriableError: some are hidden for longer than any transaction may be open.
         """
-        started = self._clock()
-        ends = {place: end for place, (_, end) in self._hidden.spans(topics).items()}
+        started = self.clock()
+        ends = {place: end for place, (_, end) in self.hidden.spans(topics).items()}
         hid, sought = tuple(ends), None
         while ends:
-            waited = self._clock() - started
-            spans = places_until(self._hidden, ends)
+            waited = self.clock() - started
+            spans = places_until(self.hidden, ends)
             if spans and waited >= GRACE_SECONDS:
                 if sought is None:
-                    sought = self._records.traces(
-                        split_by_transaction(self._records.reader.batches(begun)), _topics(spans)
+                    sought = self.records.traces(
+                        split_by_transaction(self.records.reader.batches(begun)), _topics(spans)
                     )
-                    spans = {place: spans[place] for place in self._hidden.matching(spans, sought)}
+                    spans = {place: spans[place] for place in self.hidden.matching(spans, sought)}
                 self._check_firsts(spans, sought)
-            if spans and waited >= self._longest_open_seconds:
+            if spans and waited >= self.longest_open_seconds:
                 raise held_back(len(spans), *min(spans))
             ends = {place: ends[place] for place in spans}
             if ends:
-                self._sleep(_LOOK_SECONDS if sought is None else LOOK_AGAIN_SECONDS)
+                self.sleep(_LOOK_SECONDS if sought is None else LOOK_AGAIN_SECONDS)
         return hid
 
     def _check_firsts(self, spans: Mapping[Place, tuple[int, int]], sent: Mapping[str, set[Fingerprint]]) -> None:
-        firsts = self._hidden.firsts(spans)
+        firsts = self.hidden.firsts(spans)
         own = [place for place, first in firsts.items() if first in sent.get(place[0], ())]
         if own:
             raise SendAgainError(held_back(len(own), *min(own)), counted=False)
 
     def _are_own(self, firsts: Mapping[Place, Fingerprint]) -> bool:
-        return len(self._records.own(firsts, self._records.before(self._records.reader.records))) == len(firsts)
+        return len(self.records.own(firsts, self.records.before(self.records.reader.records))) == len(firsts)
 
     def _left_over(self, position: int) -> Collection[Place]:
-        topics = {topic for piece in self._records.transaction(position) for topic in piece.topics()}
-        if topics and self._records.dead_letter_topic is not None:
-            topics.add(self._records.dead_letter_topic)
-        spans = self._hidden.spans(topics) if topics else {}
+        topics = {topic for piece in self.records.transaction(position) for topic in piece.topics()}
+        if topics and self.records.dead_letter_topic is not None:
+            topics.add(self.records.dead_letter_topic)
+        spans = self.hidden.spans(topics) if topics else {}
         if not spans:
             return ()
-        sought = self._records.traces(self._records.transaction(position), _topics(spans))
-        return sorted(self._hidden.matching(spans, sought))
+        sought = self.records.traces(self.records.transaction(position), _topics(spans))
+        return sorted(self.hidden.matching(spans, sought))
 
 
 def _topics(places: Collection[Place]) -> set[str]:
