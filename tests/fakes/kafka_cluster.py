@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException
 
+from contexture.sending.interfaces import OffsetSpan
 from contexture.sending.ledger import LedgerEntry, SenderNames
 
 
@@ -241,7 +242,9 @@ class FakeHidden:
 
     def spans(self, topics):
         self.asked.append(set(topics))
-        return {place: (0, len(records)) for place, records in self.cluster.hidden.items() if place[0] in topics}
+        return {
+            place: OffsetSpan(0, len(records)) for place, records in self.cluster.hidden.items() if place[0] in topics
+        }
 
     def matching(self, spans, sought):
         return {place for place in spans if self.cluster.hidden[place] & sought.get(place[0], set())}

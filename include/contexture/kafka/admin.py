@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from contexture.errors import RetriableError
 from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.callbacks import ClientCallbacks
 from contexture.kafka.clients import admin, client_error, error_in
 from contexture.kafka.error_codes import ErrorClass, meaning, translated
-from contexture.kafka.interfaces import KafkaErrorLike
+from contexture.kafka.interfaces import KafkaErrorLike, Place
 from contexture.kafka.settings import ClientSettings
 
 if TYPE_CHECKING:
@@ -301,24 +301,31 @@ _NOTHING_AS_LATE = -1
 _LOOKS_FOR_A_PARTITION = 3
 
 
+class FirstOffset(NamedTuple):
+    """Where records of a time begin in a partition, and whether it has had one leader since."""
+
+    offset: int
+    is_led_alike: bool
+
+
 class TopicOffsets(TopicListing):
     """Offsets in the topics of a cluster."""
 
-    def ends(self, places: Sequence[tuple[str, int]], *, committed: bool) -> dict[tuple[str, int], int]:
+    def ends(self, places: Sequence[Place], *, committed: bool) -> dict[Place, int]:
         """Returns the offset after the last record of each partition; `committed`: its last stable offset."""
         from confluent_kafka.admin import OffsetSpec
 
         latest: Callable[[], OffsetSpec] = OffsetSpec.latest
         return self._offsets(places, latest(), committed=committed)
 
-    def beginnings(self, places: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int]:
+    def beginnings(self, places: Sequence[Place]) -> dict[Place, int]:
         """The offset of the first record of each partition: above 0 where records were removed from its beginning."""
         from confluent_kafka.admin import OffsetSpec
 
         earliest: Callable[[], OffsetSpec] = OffsetSpec.earliest
         return self._offsets(places, earliest(), committed=False)
 
-    def offsets_at(self, places: Sequence[tuple[str, int]], moment: datetime) -> dict[tuple[str, int], int]:
+    def offsets_at(self, places: Sequence[Place], moment: datetime) -> dict[Place, int]:
         """The offset of the first record of that time or later in each partition; its end where there is none."""
         from confluent_kafka.admin import OffsetSpec
 
@@ -328,9 +335,7 @@ class TopicOffsets(TopicListing):
         later = [place for place, offset in found.items() if offset == _NOTHING_AS_LATE]
         return found | (self.ends(later, committed=False) if later else {})
 
-    def first_since(
-        self, places: Sequence[tuple[str, int]], moment: datetime
-    ) -> dict[tuple[str, int], tuple[int, bool]]:
+    def first_since(self, places: Sequence[Place], moment: datetime) -> dict[Place, FirstOffset]:
         """Where the records of a time or later begin in each partition, and whether it has had one leader since.
 
         A partition without such records begins at its end, and counts as one that has.
@@ -342,23 +347,25 @@ class TopicOffsets(TopicListing):
         first = self._answers(places, at(round(moment.timestamp() * 1000)), committed=False, least=_NOTHING_AS_LATE)
         last = self._answers(places, latest(), committed=False)
         return {
-            place: (end.offset, True) if first[place].offset == _NOTHING_AS_LATE else _led(first[place], end)
+            place: FirstOffset(int(end.offset), True)
+            if first[place].offset == _NOTHING_AS_LATE
+            else _led(first[place], end)
             for place, end in last.items()
         }
 
     def _offsets(
-        self, places: Sequence[tuple[str, int]], what: OffsetSpec, *, committed: bool, least: int = _LEAST_OFFSET
-    ) -> dict[tuple[str, int], int]:
+        self, places: Sequence[Place], what: OffsetSpec, *, committed: bool, least: int = _LEAST_OFFSET
+    ) -> dict[Place, int]:
         answers = self._answers(places, what, committed=committed, least=least)
         return {place: int(answer.offset) for place, answer in answers.items()}
 
     def _answers(
-        self, places: Sequence[tuple[str, int]], what: OffsetSpec, *, committed: bool, least: int = _LEAST_OFFSET
-    ) -> dict[tuple[str, int], ListOffsetsResultInfo]:
+        self, places: Sequence[Place], what: OffsetSpec, *, committed: bool, least: int = _LEAST_OFFSET
+    ) -> dict[Place, ListOffsetsResultInfo]:
         from confluent_kafka import IsolationLevel, TopicPartition
 
         level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-        found: dict[tuple[str, int], ListOffsetsResultInfo] = {}
+        found: dict[Place, ListOffsetsResultInfo] = {}
         waiting, started = list(places), self._broker_wait.now()
         while waiting:
             wanted, before = {TopicPartition(*place): what for place in waiting[:BULK]}, len(found)
@@ -405,10 +412,10 @@ class TopicOffsets(TopicListing):
         return False
 
 
-def _led(first: ListOffsetsResultInfo, last: ListOffsetsResultInfo) -> tuple[int, bool]:
+def _led(first: ListOffsetsResultInfo, last: ListOffsetsResultInfo) -> FirstOffset:
     """Where a partition's records begin, and whether its leader of then is that of now."""
     epochs = (first.leader_epoch, last.leader_epoch)
-    return int(first.offset), None not in epochs and epochs[0] == epochs[1]
+    return FirstOffset(int(first.offset), None not in epochs and epochs[0] == epochs[1])
 
 
 @dataclass(frozen=True, slots=True)

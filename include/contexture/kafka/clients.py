@@ -164,6 +164,7 @@ def admin(settings: ClientSettings, watch: ClientCallbacks) -> AdminClient:
     from confluent_kafka.admin import AdminClient
 
     _prepare(watch, settings)
+    # Any: the stubs of the client leave callbacks out.
     options: dict[str, Any] = {**settings.admin(), "error_cb": watch.on_error}
     try:
         return AdminClient(options, logger=_LOG)

@@ -18,10 +18,10 @@ from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.callbacks import ClientCallbacks
 from contexture.kafka.clients import call_client, client_error, error_in, reader
 from contexture.kafka.error_codes import translated
+from contexture.kafka.interfaces import Place
 from contexture.kafka.reader import (
     PARTITIONS_AT_ONCE,
     GroupOffsets,
-    Place,
     Start,
     TopicRecord,
     places_of,
@@ -174,7 +174,7 @@ class GroupMember:
         self._is_leaving = True
         close_within(self._live())
 
-    def assigned(self) -> list[tuple[str, int]]:
+    def assigned(self) -> list[Place]:
         """The partitions that this member reads now."""
         return sorted((place.topic, place.partition) for place in self._live().assignment())
 

@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.interfaces import KafkaErrorLike
@@ -35,6 +35,20 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 16
 _PROTOCOL_MARK: Final = "://"
+
+
+class HostAndPort(NamedTuple):
+    """Where a broker listens."""
+
+    host: str
+    port: int
+
+
+class Explanation(NamedTuple):
+    """Why a connection fails, and what to do."""
+
+    reason: str
+    remedy: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +90,12 @@ def _reach(address: str, timeout_seconds: float) -> AddressProbe:
     return AddressProbe(address, problem, remedy, time.monotonic() - started)
 
 
-def parts(address: str) -> tuple[str, int]:
+def parts(address: str) -> HostAndPort:
     """Host and port of an address, with Kafka's own port where it names none."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal() or (host.count(":") and not host.endswith("]")):
-        return address.strip("[]"), DEFAULT_PORT
-    return host.strip("[]"), int(port)
+        return HostAndPort(address.strip("[]"), DEFAULT_PORT)
+    return HostAndPort(host.strip("[]"), int(port))
 
 
 # Someone listens there, or the client had heard nothing; a busy broker takes its time for a handshake.
@@ -99,15 +113,17 @@ def explain_handshake(settings: ClientSettings, error: KafkaErrorLike, doing: st
     if found is None:
         return None
     host, port = found[1].strip("[]"), int(found[2])
-    reason = _of_broker(settings, host, port) or _of_ours(settings, error.str())
-    if reason is None:
+    found_out = _of_broker(settings, host, port) or _of_ours(settings, error.str())
+    if found_out is None:
         return None
     return KafkaConfigurationError(
-        f"{doing} failed in the TLS handshake with {host}:{port}: {reason[0]}", next_step=reason[1], status=3
+        f"{doing} failed in the TLS handshake with {host}:{port}: {found_out.reason}",
+        next_step=found_out.remedy,
+        status=3,
     )
 
 
-def _of_broker(settings: ClientSettings, host: str, port: int) -> tuple[str, str] | None:
+def _of_broker(settings: ClientSettings, host: str, port: int) -> Explanation | None:
     """What is wrong with the broker's certificate, and what to do."""
     options = settings.admin()
     if str(options.get("enable.ssl.certificate.verification", True)).lower() == "false":
@@ -121,10 +137,10 @@ def _of_broker(settings: ClientSettings, host: str, port: int) -> tuple[str, str
     return None
 
 
-def _sentence(code: int, host: str, certificate: x509.Certificate | None) -> tuple[str, str]:
+def _sentence(code: int, host: str, certificate: x509.Certificate | None) -> Explanation:
     if code in _OTHER_HOST:
         names = _names(certificate) if certificate else ""
-        return (
+        return Explanation(
             f"the broker's certificate is for {names or 'other hosts'}, not for {host}",
             f"name the brokers in bootstrap.servers (and in their advertised.listeners) as their certificates do, or "
             f"give them certificates for {host}; ssl.endpoint.identification.algorithm=none would trust any host",
@@ -133,35 +149,35 @@ def _sentence(code: int, host: str, certificate: x509.Certificate | None) -> tup
         ended = code == _EXPIRED
         moment = certificate and (certificate.not_valid_after_utc if ended else certificate.not_valid_before_utc)
         when = f" since {moment:%Y-%m-%d %H:%M} UTC" if moment and ended else f" before {moment:%Y-%m-%d %H:%M} UTC"
-        return (
+        return Explanation(
             f"the broker's certificate {'has expired' if ended else 'is not valid'}{when if moment else ''}",
             "renew the certificate in the ssl.keystore.location of the broker (or an authority in ssl.ca.location, "
             "where that has expired), and see that this machine's clock is right",
         )
     issuer = f" ({certificate.issuer.rfc4514_string()})" if certificate and code in _UNKNOWN else ""
-    return (
+    return Explanation(
         f"the broker's certificate is signed by an authority{issuer} that this connection does not trust",
         "name a PEM file with this authority in ssl.ca.location (or a store with it in ssl.truststore.location)",
     )
 
 
-def _of_ours(settings: ClientSettings, text: str) -> tuple[str, str] | None:
+def _of_ours(settings: ClientSettings, text: str) -> Explanation | None:
     """What is wrong with our own certificate, where the broker refused it."""
     alert = _ALERT.search(text)
     certificate = _our_certificate(settings.admin())
     if certificate is not None and certificate.not_valid_after_utc < datetime.now(UTC):
-        return (
+        return Explanation(
             f"our own certificate has expired since {certificate.not_valid_after_utc:%Y-%m-%d %H:%M} UTC",
             "renew the certificate in ssl.certificate.location (or ssl.keystore.location)",
         )
     if alert is None:
         return None
     if certificate is None:
-        return (
+        return Explanation(
             f"the broker wants a certificate of ours ({alert[1]})",
             "give the connection one: ssl.certificate.location and ssl.key.location, or ssl.keystore.location",
         )
-    return (
+    return Explanation(
         f"the broker refuses our certificate ({alert[1]}), signed by {certificate.issuer.rfc4514_string()}",
         "give the connection a certificate whose authority the broker trusts, in ssl.certificate.location (or "
         "ssl.keystore.location)",
@@ -379,24 +395,24 @@ def explain_tls_files(options: Mapping[str, object], text: str) -> KafkaConfigur
     return KafkaConfigurationError(f"{name} of the Kafka connection can't be used: {reason}", next_step=remedy)
 
 
-def _unreadable(name: str, path: Path) -> tuple[str, str] | None:
+def _unreadable(name: str, path: Path) -> Explanation | None:
     try:
         with path.open("rb"):
             return None
     except OSError as error:
         if path.is_dir() and name == "ssl.ca.location":
             return None
-        return (
+        return Explanation(
             f"{path}: {error.strerror}",
             "correct the path, or put the file there on every machine that runs tasks, readable by their user",
         )
 
 
-def _content(name: str, path: Path, has_password: bool) -> tuple[str, str]:
+def _content(name: str, path: Path, has_password: bool) -> Explanation:
     if name != _KEY:
-        return f"{path} holds no certificate in PEM", "name a PEM file: -----BEGIN CERTIFICATE-----"
+        return Explanation(f"{path} holds no certificate in PEM", "name a PEM file: -----BEGIN CERTIFICATE-----")
     if _ENCRYPTED not in path.read_bytes():
-        return f"{path} holds no private key in PEM", "name a PEM file: -----BEGIN PRIVATE KEY-----"
+        return Explanation(f"{path} holds no private key in PEM", "name a PEM file: -----BEGIN PRIVATE KEY-----")
     if has_password:
-        return f"{_PASSWORD} does not open the key in {path}", f"correct {_PASSWORD}"
-    return f"the key in {path} has a password", f"give it in {_PASSWORD}"
+        return Explanation(f"{_PASSWORD} does not open the key in {path}", f"correct {_PASSWORD}")
+    return Explanation(f"the key in {path} has a password", f"give it in {_PASSWORD}")

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 Headers = Sequence[tuple[str, bytes | None]]
 
+Place = tuple[str, int]
+"""A partition: topic and number."""
+
 
 class KafkaErrorLike(Protocol):
     """What is asked of a `confluent_kafka.KafkaError`."""

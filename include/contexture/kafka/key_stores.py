@@ -95,6 +95,14 @@ class KeyStore:
     key_password: str = field(repr=False)
 
 
+class FileStamp(NamedTuple):
+    """What distinguishes a renewed file from the one read before."""
+
+    inode: int
+    size: int
+    modified_ns: int
+
+
 def problems(options: Mapping[str, object]) -> list[str]:
     """What of the stores' options can't be used, a sentence each, without looking at files."""
     found = [
@@ -139,17 +147,16 @@ def _store(options: Mapping[str, object], setting: str) -> KeyStore | None:
     return KeyStore(setting, Path(str(location)), password, key_password)
 
 
-def _stamp(store: KeyStore) -> tuple[int, int, int]:
-    """Returns what distinguishes a renewed file from the one read before."""
+def _stamp(store: KeyStore) -> FileStamp:
     try:
         status = store.path.stat()
     except OSError as error:
         raise _unreadable(store, error) from error
-    return status.st_ino, status.st_size, status.st_mtime_ns
+    return FileStamp(status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 @lru_cache(maxsize=8)
-def _trusted(store: KeyStore, _: tuple[int, int, int]) -> dict[str, str]:
+def _trusted(store: KeyStore, _: FileStamp) -> dict[str, str]:
     content = _content(store)
     if _PEM in content:
         return {"ssl.ca.location": str(store.path)}
@@ -166,7 +173,7 @@ def _trusted(store: KeyStore, _: tuple[int, int, int]) -> dict[str, str]:
 
 
 @lru_cache(maxsize=8)
-def _identity(store: KeyStore, _: tuple[int, int, int]) -> dict[str, str]:
+def _identity(store: KeyStore, _: FileStamp) -> dict[str, str]:
     content = _content(store)
     if _PEM in content:
         path = {"ssl.certificate.location": str(store.path), "ssl.key.location": str(store.path)}

@@ -17,7 +17,7 @@ from contexture.kafka.callbacks import ClientCallbacks
 from contexture.kafka.clients import call_client, call_errors, connect, error_in, transactional_producer
 from contexture.kafka.error_codes import ErrorClass, fenced, meaning, translated
 from contexture.kafka.errors import SendAgainError
-from contexture.kafka.interfaces import Headers, KafkaErrorLike, MessageLike, TransactionalProducer
+from contexture.kafka.interfaces import Headers, KafkaErrorLike, MessageLike, Place, TransactionalProducer
 from contexture.kafka.produce import Row, produce_rows
 
 if TYPE_CHECKING:
@@ -411,7 +411,7 @@ class ProducerSession:
         """
         self._end(lambda: self._producer.commit_transaction(_CALL_SECONDS), "committing a transaction")
 
-    def abort_in(self, places: Sequence[tuple[str, int]], mark: bytes) -> None:
+    def abort_in(self, places: Sequence[Place], mark: bytes) -> None:
         """Aborts a transaction in some partitions; whatever this producer's id has undecided there is aborted with it.
 
         A partition belongs to a transaction once a record goes there: it gets one that is aborted. Its value is `mark`,

@@ -15,14 +15,11 @@ from contexture.kafka.callbacks import ClientCallbacks
 from contexture.kafka.clients import connect, reader
 from contexture.kafka.error_codes import ErrorClass, meaning, translated
 from contexture.kafka.errors import DamagedRecordsError, KafkaConfigurationError, OffsetGoneError
-from contexture.kafka.interfaces import KafkaErrorLike
+from contexture.kafka.interfaces import KafkaErrorLike, Place
 from contexture.kafka.settings import ClientSettings
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message, TopicPartition
-
-Place = tuple[str, int]
-"""Topic and partition."""
 
 
 @dataclass(frozen=True, slots=True)

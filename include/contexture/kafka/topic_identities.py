@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from contexture.errors import RetriableError
 from contexture.kafka.admin import CALL_SECONDS, AdminCalls
 from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.clients import client_error, error_in
 from contexture.kafka.settings import ClientSettings
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import TopicDescription
 
 MADE_SECONDS: Final = 60.0
 """How long `TopicIdentities.ids_of_all` waits for topics that exist: brokers learn of a new topic one by one."""
@@ -60,6 +63,13 @@ def topic_ids(
         return {}
     identities = TopicIdentities(settings, BrokerWait(wait_seconds, progress))
     return identities.ids_of_all(wanted) if all_exist else identities.ids(wanted)
+
+
+class _Outcome(NamedTuple):
+    """The id of a topic, None if there is none; and whether the brokers have responded."""
+
+    topic_id: str | None
+    is_answered: bool
 
 
 class TopicIdentities(AdminCalls):
@@ -119,22 +129,21 @@ class TopicIdentities(AdminCalls):
         self._broker_wait.reset()
         return found
 
-    def _describe(self, names: list[str]) -> dict[str, Future[Any]]:
+    def _describe(self, names: list[str]) -> dict[str, Future[TopicDescription]]:
         from confluent_kafka import TopicCollection
 
         return self._until_answered(
             lambda: self._client.describe_topics(TopicCollection(names), request_timeout=CALL_SECONDS), "describing"
         )
 
-    def _outcome(self, name: str, future: Future[Any]) -> tuple[str | None, bool]:
-        """The topic's id, None if there is none; and whether the brokers have answered."""
+    def _outcome(self, name: str, future: Future[TopicDescription]) -> _Outcome:
         try:
-            return str(future.result().topic_id), True
+            return _Outcome(str(future.result().topic_id), True)
         except client_error() as failure:
             error = error_in(failure)
             if error.name() in _UNKNOWN:
-                return None, True
+                return _Outcome(None, True)
             if error.name() == _FORBIDDEN:
-                return HIDDEN, True
+                return _Outcome(HIDDEN, True)
             self._wait_or_raise(error, "describing", name)
-            return None, False
+            return _Outcome(None, False)

@@ -19,9 +19,8 @@ from contexture.errors import ContextureError, RetriableError
 from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.clients import transactional_producer
 from contexture.kafka.errors import FencedError, SendAgainError
-from contexture.kafka.interfaces import OpenProducer
+from contexture.kafka.interfaces import OpenProducer, Place
 from contexture.kafka.producer import ProducerSession, open_session
-from contexture.kafka.reader import Place
 from contexture.kafka.settings import ClientSettings
 from contexture.sending.interfaces import HiddenPort, LedgerPort
 from contexture.sending.ledger import LedgerEntry, SenderNames, commit_row

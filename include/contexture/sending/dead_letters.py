@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from hashlib import sha256
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -244,11 +244,11 @@ class RequestLimit:
             return
         room = self.bytes - _AROUND_BYTES
         for index in pc.indices_nonzero(pc.greater(lengths.fill_null(0), room)).to_pylist():
-            size = self._compressed(rows.column("value")[index])
+            size = self._compressed(cast("pa.BinaryScalar", rows.column("value")[index]))
             if size > room:
                 raise _too_large(rows, index, size, self.bytes)
 
-    def _compressed(self, value: Any) -> int:
+    def _compressed(self, value: pa.BinaryScalar) -> int:
         codec = str(self._settings.producer()["compression.type"])
         data = value.as_buffer()
         if codec == "none":

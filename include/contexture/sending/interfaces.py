@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from contexture.kafka.reader import Place, TopicRecord
+    from contexture.kafka.interfaces import Place
+    from contexture.kafka.reader import TopicRecord
     from contexture.sending.ledger import LedgerEntry
     from contexture.sending.shard_records import Fingerprint
     from contexture.storage.manifests import RegistryPart
@@ -65,16 +66,30 @@ class LedgerPort(Protocol):
     def read_unseen(self, shard: int) -> list[LedgerEntry]: ...
 
 
+class OffsetSpan(NamedTuple):
+    """Some offsets of a partition: the first one, and the one after the last."""
+
+    start: int
+    end: int
+
+
+class RecordCopy(NamedTuple):
+    """A record in a topic, and whether readers see it."""
+
+    record: TopicRecord
+    is_seen: bool
+
+
 class HiddenPort(Protocol):
     """What is asked about hidden records."""
 
-    def spans(self, topics: Collection[str]) -> Mapping[Place, tuple[int, int]]: ...
+    def spans(self, topics: Collection[str]) -> Mapping[Place, OffsetSpan]: ...
     def matching(
-        self, spans: Mapping[Place, tuple[int, int]], sought: Mapping[str, set[Fingerprint]]
+        self, spans: Mapping[Place, OffsetSpan], sought: Mapping[str, set[Fingerprint]]
     ) -> Collection[Place]: ...
-    def firsts(self, spans: Mapping[Place, tuple[int, int]]) -> Mapping[Place, Fingerprint]: ...
-    def moved(self, topics: Collection[str], since: datetime | None) -> Mapping[Place, tuple[int, int]]: ...
-    def copies(self, spans: Mapping[Place, tuple[int, int]]) -> Iterator[tuple[TopicRecord, bool]]: ...
+    def firsts(self, spans: Mapping[Place, OffsetSpan]) -> Mapping[Place, Fingerprint]: ...
+    def moved(self, topics: Collection[str], since: datetime | None) -> Mapping[Place, OffsetSpan]: ...
+    def copies(self, spans: Mapping[Place, OffsetSpan]) -> Iterator[RecordCopy]: ...
     def is_committed(
         self,
         sought: Mapping[str, set[Fingerprint]],

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -32,7 +32,7 @@ from contexture.storage.documents import check_format
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
 
-    from contexture.kafka.interfaces import KafkaErrorLike
+    from contexture.kafka.interfaces import KafkaErrorLike, Place
     from contexture.kafka.producer import ProducerSession
     from contexture.sending.interfaces import LedgerPort
 
@@ -114,7 +114,7 @@ class LedgerEntry:
 class _RowFormat(msgspec.Struct):
     """The format number of a row."""
 
-    format: Any = None
+    format: Any = None  # whatever another version or party wrote
 
 
 def produce_row(session: ProducerSession, ledger: LedgerPort, shard: int, entry: LedgerEntry) -> None:
@@ -145,6 +145,13 @@ _FIRST_WINDOW = 64
 _WINDOW_GROWTH = 64
 
 
+class _FoundValue(NamedTuple):
+    """A value in the ledger, and its offset."""
+
+    offset: int
+    value: bytes
+
+
 class LedgerReader:
     """Finds the last committed value of a key in a partition."""
 
@@ -167,22 +174,21 @@ class LedgerReader:
         place = (topic, partition)
         end = self._settled_end(place, key) if settled else self._end(place, committed=True)
         found = self._last_seen(place, key, end)
-        return None if found is None else found[1]
+        return None if found is None else found.value
 
     def unseen_values(self, topic: str, partition: int, key: bytes) -> list[bytes]:
         """The values of `key` that follow the last one that readers see, in their order: undecided ones and aborted."""
         place = (topic, partition)
         end = self._end(place, committed=False)
         seen = self._last_seen(place, key, self._end(place, committed=True))
-        start = 0 if seen is None else seen[0] + 1
+        start = 0 if seen is None else seen.offset + 1
         # What follows a committed row is its marker.
         if start >= end or (seen is not None and end - start == 1):
             return []
         with closing(reader(self._settings, self._watch, isolation="read_uncommitted")) as consumer:
             return [value for _, value in self._between(consumer, place, start, end, key)]
 
-    def _last_seen(self, place: tuple[str, int], key: bytes, end: int) -> tuple[int, bytes] | None:
-        """Offset and value."""
+    def _last_seen(self, place: Place, key: bytes, end: int) -> _FoundValue | None:
         window = _FIRST_WINDOW
         with closing(reader(self._settings, self._watch)) as consumer:
             while end > 0:
@@ -202,10 +208,10 @@ class LedgerReader:
         with closing(reader(self._settings, self._watch, isolation="read_uncommitted")) as consumer:
             return [value for _, value in self._between(consumer, place, stable, end, key)]
 
-    def _end(self, place: tuple[str, int], *, committed: bool) -> int:
+    def _end(self, place: Place, *, committed: bool) -> int:
         return self._admin.ends([place], committed=committed)[place]
 
-    def _settled_end(self, place: tuple[str, int], key: bytes) -> int:
+    def _settled_end(self, place: Place, key: bytes) -> int:
         """The end of now, once the last stable offset has come up to it, or once it is known that it never will."""
         target = self._end(place, committed=False)
         started, looks_at = self._broker_wait.now(), _GRACE_SECONDS
@@ -220,14 +226,12 @@ class LedgerReader:
             self._broker_wait.check_since(started, "an earlier transaction on the ledger is not settled")
         return end
 
-    def _between(
-        self, consumer: Consumer, place: tuple[str, int], start: int, end: int, key: bytes
-    ) -> list[tuple[int, bytes]]:
+    def _between(self, consumer: Consumer, place: Place, start: int, end: int, key: bytes) -> list[_FoundValue]:
         from confluent_kafka import KafkaError, TopicPartition
 
         connect(consumer, place[0], _CALL_SECONDS)
         consumer.assign([TopicPartition(*place, start)])
-        found: list[tuple[int, bytes]] = []
+        found: list[_FoundValue] = []
         while True:
             message = consumer.poll(_CALL_SECONDS)
             error = None if message is None else message.error()
@@ -236,7 +240,7 @@ class LedgerReader:
                 self._broker_wait.check("the ledger is not answered")
             elif error is None:
                 if message.key() == key:
-                    found.append((int(message.offset() or 0), bytes(message.value() or b"")))
+                    found.append(_FoundValue(int(message.offset() or 0), bytes(message.value() or b"")))
             elif error.code() == KafkaError._PARTITION_EOF:
                 # A broker that has just come back may know of less at first.
                 if int(message.offset() or 0) >= end:

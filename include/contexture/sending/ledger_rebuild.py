@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import Final
+from typing import Final, NamedTuple
 
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.kafka.broker_wait import BrokerWait
@@ -27,6 +27,7 @@ from contexture.sending.dead_letters import dead_letters_found
 from contexture.sending.interfaces import LedgerPort
 from contexture.sending.ledger import LedgerEntry, SenderNames, commit_row
 from contexture.sending.resume import Fencings, OwnCommits
+from contexture.sending.shard_records import TopicKey
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest, ShardManifest
 from contexture.storage.orders import StageOrder
@@ -134,9 +135,6 @@ def _sent_position(watermark: str | None, manifests: Iterable[Manifest | None]) 
     return int(watermark) if numbered and watermark is not None and watermark.isdecimal() else None
 
 
-Place = tuple[str, bytes | None]
-"""A topic and a key."""
-
 Headers = Iterable[tuple[str, bytes | None]]
 
 
@@ -145,7 +143,7 @@ class OutboxRecord:
     """A record of an outbox: where it goes, in which transaction, and a digest of what it holds."""
 
     transaction: int
-    place: Place
+    place: TopicKey
     digest: bytes
 
 
@@ -167,7 +165,7 @@ def digest_of(value: bytes | None, headers: Headers) -> bytes:
 
 def transactions_sent(
     records: Iterable[OutboxRecord],
-    newest: Mapping[Place, bytes],
+    newest: Mapping[TopicKey, bytes],
     anywhere: frozenset[bytes] | set[bytes],
     *,
     transactions: int,
@@ -185,7 +183,7 @@ def transactions_sent(
             may be the same.
         known: how many were sent for certain, by other signs.
     """
-    by_place: defaultdict[Place, list[OutboxRecord]] = defaultdict(list)
+    by_place: defaultdict[TopicKey, list[OutboxRecord]] = defaultdict(list)
     for record in records:
         by_place[record.place].append(record)
     certain, possible = known, transactions
@@ -195,20 +193,26 @@ def transactions_sent(
     return SentTransactions(min(certain, possible), possible)
 
 
-def _of_key(sent: Sequence[OutboxRecord], newest: bytes | None, differs: bool) -> tuple[int, int | None]:
-    """At least and at most so many transactions, by the records of one key; None for no limit."""
+class _Bounds(NamedTuple):
+    """How many transactions were sent: at least, and at most (None for no limit)."""
+
+    least: int
+    most: int | None
+
+
+def _of_key(sent: Sequence[OutboxRecord], newest: bytes | None, differs: bool) -> _Bounds:
     matches = [index for index, record in enumerate(sent) if record.digest == newest]
     if not matches:
-        return 0, sent[0].transaction
+        return _Bounds(0, sent[0].transaction)
     following = matches[-1] + 1
     most = sent[following].transaction if following < len(sent) else None
     # A later record of the key may hold what Kafka held before all of them.
-    return (sent[0].transaction + 1 if differs and matches == [0] else 0), most
+    return _Bounds(sent[0].transaction + 1 if differs and matches == [0] else 0, most)
 
 
-def _of_keyless(sent: Sequence[OutboxRecord], anywhere: frozenset[bytes] | set[bytes]) -> tuple[int, int | None]:
+def _of_keyless(sent: Sequence[OutboxRecord], anywhere: frozenset[bytes] | set[bytes]) -> _Bounds:
     missing = [record.transaction for record in sent if record.digest not in anywhere]
-    return 0, missing[0] if missing else None
+    return _Bounds(0, missing[0] if missing else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +236,7 @@ class RebuiltShard:
 class _InKafka:
     """What the topics of an outbox hold: the newest record of each key, all without key, and dead letters."""
 
-    newest: dict[Place, bytes]
+    newest: dict[TopicKey, bytes]
     keyless: set[bytes]
     aside: dict[int, frozenset[int]]
 
@@ -255,7 +259,7 @@ def ledger_from_records(
 
 
 def _in_kafka(settings: ClientSettings, known: SentAccordingToHome, pending: Manifest) -> _InKafka:
-    newest: dict[Place, bytes] = {}
+    newest: dict[TopicKey, bytes] = {}
     keyless: set[bytes] = set()
     for record in known.records(settings, pending.outbox):
         digest = digest_of(record.value, record.headers)

@@ -19,9 +19,10 @@ from contexture.errors import RetriableError
 from contexture.kafka.admin import TopicAdmin
 from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.errors import KafkaConfigurationError
-from contexture.kafka.reader import Place, TopicRecord, read_places
+from contexture.kafka.interfaces import Place
+from contexture.kafka.reader import TopicRecord, read_places
 from contexture.kafka.settings import ClientSettings
-from contexture.sending.interfaces import HiddenPort
+from contexture.sending.interfaces import HiddenPort, OffsetSpan, RecordCopy
 from contexture.sending.shard_records import Fingerprint, fingerprint
 
 _LOG: Final = logging.getLogger(__name__)
@@ -42,15 +43,15 @@ class OpenTransactions:
         self._broker_wait = broker_wait
         self._admin = TopicAdmin(settings, broker_wait)
 
-    def spans(self, topics: Collection[str]) -> dict[Place, tuple[int, int]]:
+    def spans(self, topics: Collection[str]) -> dict[Place, OffsetSpan]:
         """Of each partition that hides something: where that begins, and its end."""
         places = list(self._places(topics))
         # The end first: what is committed between the two questions is not taken for hidden.
         ends = self._admin.ends(places, committed=False)
         stable = self._admin.ends(places, committed=True)
-        return {place: (stable[place], end) for place, end in ends.items() if stable[place] < end}
+        return {place: OffsetSpan(stable[place], end) for place, end in ends.items() if stable[place] < end}
 
-    def matching(self, spans: Mapping[Place, tuple[int, int]], sought: Mapping[str, set[Fingerprint]]) -> set[Place]:
+    def matching(self, spans: Mapping[Place, OffsetSpan], sought: Mapping[str, set[Fingerprint]]) -> set[Place]:
         """The partitions that hide at least one of the records that are sought, by topic."""
         found: set[Place] = set()
         for place, span in spans.items():
@@ -58,7 +59,7 @@ class OpenTransactions:
                 found.add(place)
         return found
 
-    def firsts(self, spans: Mapping[Place, tuple[int, int]]) -> dict[Place, Fingerprint]:
+    def firsts(self, spans: Mapping[Place, OffsetSpan]) -> dict[Place, Fingerprint]:
         """The first record that each partition hides: its transaction is undecided for certain.
 
         Those behind it may be of transactions that are decided, and wait for this one. A partition that this user may
@@ -71,7 +72,7 @@ class OpenTransactions:
                 found[place] = fingerprint(record.key, record.value)
         return found
 
-    def moved(self, topics: Collection[str], since: datetime | None) -> dict[Place, tuple[int, int]]:
+    def moved(self, topics: Collection[str], since: datetime | None) -> dict[Place, OffsetSpan]:
         """The partitions of topics that have had another leader since a time: where that time begins, and the end.
 
         A marker is left out only where a partition has no leader for a moment, and then it gets another leader, or the
@@ -85,11 +86,13 @@ class OpenTransactions:
         ends = self._admin.ends(places, committed=False)
         if since is None:
             firsts = self._admin.beginnings(places)
-            return {place: (max(firsts[place], end - _MOST_RECORDS), end) for place, end in ends.items()}
+            return {place: OffsetSpan(max(firsts[place], end - _MOST_RECORDS), end) for place, end in ends.items()}
         begins = self._admin.first_since(places, since - _CLOCKS_DIFFER)
-        return {place: (first, ends[place]) for place, (first, is_led_alike) in begins.items() if not is_led_alike}
+        return {
+            place: OffsetSpan(first, ends[place]) for place, (first, is_led_alike) in begins.items() if not is_led_alike
+        }
 
-    def copies(self, spans: Mapping[Place, tuple[int, int]]) -> Iterator[tuple[TopicRecord, bool]]:
+    def copies(self, spans: Mapping[Place, OffsetSpan]) -> Iterator[RecordCopy]:
         """All records between two offsets of each partition, and whether readers see them; in each partition's order.
 
         Aborted ones are among them, as long as the partition is not cleaned.
@@ -100,7 +103,7 @@ class OpenTransactions:
             seen[record.topic, record.partition].add(record.offset)
         read = read_places(self._settings, self._broker_wait, starts, ends, isolation="read_uncommitted")
         for record in read:
-            yield record, record.offset in seen[record.topic, record.partition]
+            yield RecordCopy(record, record.offset in seen[record.topic, record.partition])
 
     def is_committed(
         self,
@@ -149,7 +152,9 @@ class OpenTransactions:
         places, started = sorted({place for place, _ in newest}), self._broker_wait.now()
         while True:
             stable = self._admin.ends(places, committed=True)
-            hiding = {place: (stable[place], ends[place]) for place, offset in newest if offset >= stable[place]}
+            hiding = {
+                place: OffsetSpan(stable[place], ends[place]) for place, offset in newest if offset >= stable[place]
+            }
             if not hiding or are_own(self.firsts(hiding)):
                 return stable
             if self._broker_wait.now() - started >= longest_open_seconds:
@@ -187,7 +192,7 @@ class OpenTransactions:
             for partition in range(listed[name].partitions if name in listed else 0):
                 yield name, partition
 
-    def _hides(self, place: Place, span: tuple[int, int], sought: set[Fingerprint]) -> bool:
+    def _hides(self, place: Place, span: OffsetSpan, sought: set[Fingerprint]) -> bool:
         start, end = span
         if end - start > _MOST_RECORDS:
             _LOG.warning(
@@ -196,7 +201,7 @@ class OpenTransactions:
             return False
         return any(fingerprint(record.key, record.value) in sought for record in self._behind(place, span))
 
-    def _behind(self, place: Place, span: tuple[int, int]) -> Iterator[TopicRecord]:
+    def _behind(self, place: Place, span: OffsetSpan) -> Iterator[TopicRecord]:
         start, end = span
         try:
             yield from read_places(
@@ -211,10 +216,14 @@ class OpenTransactions:
             )
 
 
-def places_until(hidden: HiddenPort, ends: Mapping[Place, int]) -> dict[Place, tuple[int, int]]:
+def places_until(hidden: HiddenPort, ends: Mapping[Place, int]) -> dict[Place, OffsetSpan]:
     """What the partitions hide yet up to these ends."""
     spans = hidden.spans({topic for topic, _ in ends})
-    return {place: (spans[place][0], end) for place, end in ends.items() if place in spans and spans[place][0] < end}
+    return {
+        place: OffsetSpan(spans[place].start, end)
+        for place, end in ends.items()
+        if place in spans and spans[place].start < end
+    }
 
 
 def held_back(partitions: int, topic: str, partition: int) -> RetriableError:

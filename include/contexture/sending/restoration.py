@@ -18,29 +18,29 @@ from typing import Final
 import pyarrow as pa
 
 from contexture.kafka.errors import KafkaConfigurationError
+from contexture.kafka.interfaces import Place
 from contexture.kafka.produce import Row
 from contexture.kafka.producer import ProducerSession
-from contexture.kafka.reader import Place, TopicRecord
+from contexture.kafka.reader import TopicRecord
 from contexture.sending.dead_letters import position_of
-from contexture.sending.interfaces import HiddenPort
+from contexture.sending.interfaces import HiddenPort, OffsetSpan
 from contexture.sending.ledger import LedgerEntry
 from contexture.sending.open_transactions import LOOK_AGAIN_SECONDS, held_back, places_until
 from contexture.sending.pieces import split_by_transaction, topics_until
-from contexture.sending.shard_records import Fingerprint, ShardRecords, fingerprint
+from contexture.sending.shard_records import Fingerprint, ShardRecords, TopicKey, fingerprint
 
 _LOG: Final = logging.getLogger(__name__)
 # What is held in memory of a part is some 300 bytes a record.
 _RECORDS_AT_ONCE: Final = 1_000_000
 
-Spans = Mapping[Place, tuple[int, int]]
-_Key = tuple[str, bytes | None]
+Spans = Mapping[Place, OffsetSpan]
 
 
 @dataclass(slots=True)
 class _Found:
     """What some partitions hold: of each key the newest value that readers see, and what they don't see."""
 
-    newest: dict[_Key, Fingerprint] = field(default_factory=dict)
+    newest: dict[TopicKey, Fingerprint] = field(default_factory=dict)
     unseen: set[tuple[str, Fingerprint]] = field(default_factory=set)
 
 
@@ -148,7 +148,7 @@ class Restoration:
 
     def _lost_of(self, found: _Found, done: LedgerEntry) -> tuple[list[int], dict[int, tuple[str, Fingerprint]]]:
         """Of each key what follows the last record that readers see; all that has no key is looked for later."""
-        lost: defaultdict[_Key, list[int]] = defaultdict(list)
+        lost: defaultdict[TopicKey, list[int]] = defaultdict(list)
         keyless: dict[int, tuple[str, Fingerprint]] = {}
         aside = frozenset(done.dead_letters)
         topics = {topic for topic, _ in found.unseen}
@@ -209,15 +209,15 @@ class Restoration:
         )
 
 
-def _parts(spans: Spans) -> Iterator[dict[Place, tuple[int, int]]]:
+def _parts(spans: Spans) -> Iterator[dict[Place, OffsetSpan]]:
     """Some partitions at a time: what is held of them grows with their records."""
-    part: dict[Place, tuple[int, int]] = {}
+    part: dict[Place, OffsetSpan] = {}
     records = 0
     for place, (start, end) in sorted(spans.items()):
         if part and records + end - start > _RECORDS_AT_ONCE:
             yield part
             part, records = {}, 0
-        part[place] = start, end
+        part[place] = OffsetSpan(start, end)
         records += end - start
     if part:
         yield part

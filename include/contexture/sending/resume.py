@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from contexture.sending.ledger import SenderNames
     from contexture.storage.manifests import RegistryPart
 
-Place = tuple[int, bool]
+LogPlace = tuple[int, bool]
+"""A place in a registry's log: its transaction, and whether these are its deletions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class ResumePoint:
     transactions: int = 0
     own: bool = False
     superseded: bool = False
-    place: Place | None = None
+    place: LogPlace | None = None
 
 
 def find_resume_point(reader: ShardReader, entry: LedgerEntry | None, *, alone: bool = False) -> ResumePoint:
@@ -72,7 +73,7 @@ def find_resume_point(reader: ShardReader, entry: LedgerEntry | None, *, alone: 
     return ResumePoint(superseded=entry.sequence > reader.sequence)
 
 
-def start_after(place: Place, parts: Sequence[RegistryPart], *, records: int, flush: bool) -> ResumePoint:
+def start_after(place: LogPlace, parts: Sequence[RegistryPart], *, records: int, flush: bool) -> ResumePoint:
     """Returns where an outbox of registry transactions begins when the log was sent up to a place.
 
     A flush is sent whole unless something later than its content was sent; of changes, what was sent is left out.

@@ -5,16 +5,32 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from hashlib import blake2b
-from typing import Final
+from typing import Final, NamedTuple
 
+from contexture.kafka.interfaces import Place
 from contexture.kafka.producer import ABORTED_KEY
-from contexture.kafka.reader import Place
 from contexture.sending.dead_letters import DeadLetters, split_dead_letters
 from contexture.sending.interfaces import ShardReader
 from contexture.sending.pieces import TransactionChunk, split_by_transaction
 
-Fingerprint = tuple[bytes | None, bytes | None]
-"""A record's key, and a digest of its value."""
+TopicKey = tuple[str, bytes | None]
+"""A topic and the key of a record."""
+
+
+class Fingerprint(NamedTuple):
+    """A record's key, and a digest of its value."""
+
+    key: bytes | None
+    digest: bytes | None
+
+
+class RecordTrace(NamedTuple):
+    """The position of a record in its shard, its topic and its fingerprint."""
+
+    position: int
+    topic: str
+    fingerprint: Fingerprint
+
 
 EncodePiece = Callable[[TransactionChunk], TransactionChunk]
 
@@ -23,7 +39,7 @@ _COLUMNS: Final = ("position", "topic", "key", "value")
 
 def fingerprint(key: bytes | None, value: bytes | None) -> Fingerprint:
     """What distinguishes a record from the others of its topic."""
-    return key, None if value is None else blake2b(value, digest_size=16).digest()
+    return Fingerprint(key, None if value is None else blake2b(value, digest_size=16).digest())
 
 
 class ShardRecords:
@@ -58,11 +74,11 @@ class ShardRecords:
 
     def fingerprints(
         self, among: Iterable[TransactionChunk], topics: Collection[str] | None = None
-    ) -> Iterator[tuple[int, str, Fingerprint]]:
+    ) -> Iterator[RecordTrace]:
         """Yields position, topic and fingerprint of the records of chunks; `topics` None selects all."""
         for position, topic, key, value in self._columns(among, topics):
             if topics is None or topic in topics:
-                yield position, topic, fingerprint(key, value)
+                yield RecordTrace(position, topic, fingerprint(key, value))
 
     def traces(self, among: Iterable[TransactionChunk], topics: Collection[str]) -> dict[str, set[Fingerprint]]:
         """By topic, everything that sending these pieces can leave: records, their dead letters, aborted marks."""

@@ -6,13 +6,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC
 from functools import cached_property
-from typing import Any, Final, Protocol
+from typing import Final, Protocol, TypedDict, Unpack
 
 from contexture.errors import RetriableError
 from contexture.kafka import ClientSettings, ensure_topics
 from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.callbacks import ClientCallbacks
 from contexture.kafka.clients import admin, client_error, error_in
+from contexture.kafka.interfaces import OpenProducer
 from contexture.kafka.topic_identities import topic_ids
 from contexture.publications import Publication
 from contexture.sending import (
@@ -28,6 +29,7 @@ from contexture.sending import (
     for_structures,
     timed_by_sending,
 )
+from contexture.sending.interfaces import HiddenPort, LedgerPort
 from contexture.sending.ledger import LedgerStatus
 from contexture.sending.ledger_copies import LedgerCopies
 from contexture.sending.open_transactions import OpenTransactions
@@ -166,6 +168,14 @@ TargetFor = Callable[[Publication, Interval | None], Target]
 _SHOWN_DRIFT: Final = 20
 
 
+class PublisherParts(TypedDict, total=False):
+    """Parts of a publisher that a test replaces."""
+
+    ledger: LedgerPort
+    hidden: HiddenPort
+    open_producer: OpenProducer
+
+
 class KafkaTarget:
     """The target of one publication; for a backfilled interval with senders and a ledger of its own."""
 
@@ -295,7 +305,7 @@ class KafkaTarget:
             row=sending.row,
         )
 
-    def _publisher(self, sending: SendRequest, **options: Any) -> Publisher:
+    def _publisher(self, sending: SendRequest, **options: Unpack[PublisherParts]) -> Publisher:
         # A registry transaction is one of Kafka, so a shard's bytes are the most that one can have.
         return Publisher(
             for_structures(self._settings, sending.bytes) if self._is_registry else self._settings,

@@ -14,7 +14,7 @@ from contexture.sending.dead_letters import DeadLetterSearch
 from contexture.sending.interfaces import ShardReader
 from contexture.sending.ledger import LedgerEntry, produce_row
 from contexture.sending.pieces import TransactionChunk, split_by_transaction
-from contexture.sending.resume import OwnCommits, Place, ResumePoint
+from contexture.sending.resume import LogPlace, OwnCommits, ResumePoint
 from contexture.storage.topic_order import TOPICS_OF_A_CLIENT
 
 
@@ -82,7 +82,7 @@ class SendCounter:
         self.begun: int | None = None
         self.sent_earlier = 0
         self.superseded = False
-        self.place: Place | None = None
+        self.place: LogPlace | None = None
         self.since: datetime | None = None
         self.dead_letters: tuple[int, ...] = ()
         self._has_begun = False

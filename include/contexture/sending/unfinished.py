@@ -18,14 +18,14 @@ from typing import Final
 
 from contexture.errors import RetriableError
 from contexture.kafka.errors import KafkaConfigurationError, SendAgainError
+from contexture.kafka.interfaces import Place
 from contexture.kafka.producer import ProducerSession
-from contexture.kafka.reader import Place
-from contexture.sending.interfaces import HiddenPort, LedgerPort
+from contexture.sending.interfaces import HiddenPort, LedgerPort, OffsetSpan
 from contexture.sending.ledger import LedgerEntry, commit_row
 from contexture.sending.open_transactions import LOOK_AGAIN_SECONDS, held_back, places_until
 from contexture.sending.pieces import split_by_transaction
 from contexture.sending.resume import ResumePoint
-from contexture.sending.shard_records import Fingerprint, ShardRecords
+from contexture.sending.shard_records import Fingerprint, ShardRecords, TopicKey
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ class TransactionRecovery:
         Kafka may lose the marker of the ledger's partition alone. Of each key the last record is looked for: a
         compacted topic keeps no other.
         """
-        last: dict[tuple[str, bytes | None], Fingerprint] = {}
+        last: dict[TopicKey, Fingerprint] = {}
         for number, topic, sign in self.records.fingerprints(self.records.transaction(position)):
             if number not in dead_letters:
                 last[topic, sign[0]] = sign
@@ -182,7 +182,7 @@ class TransactionRecovery:
                 self.sleep(_LOOK_SECONDS if sought is None else LOOK_AGAIN_SECONDS)
         return hid
 
-    def _check_firsts(self, spans: Mapping[Place, tuple[int, int]], sent: Mapping[str, set[Fingerprint]]) -> None:
+    def _check_firsts(self, spans: Mapping[Place, OffsetSpan], sent: Mapping[str, set[Fingerprint]]) -> None:
         firsts = self.hidden.firsts(spans)
         own = [place for place, first in firsts.items() if first in sent.get(place[0], ())]
         if own:

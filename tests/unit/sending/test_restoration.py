@@ -12,6 +12,7 @@ from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.reader import TopicRecord
 from contexture.sending import Publisher, SenderNames
 from contexture.sending.dead_letters import HEADER, DeadLetters
+from contexture.sending.interfaces import OffsetSpan
 from contexture.sending.shard_records import fingerprint
 from contexture.sending.testing import MemoryShard, OutboxRow
 from fakes.clock import TickingClock
@@ -38,7 +39,7 @@ class Moved(FakeHidden):
     def moved(self, topics, since):
         self.since.append(since)
         # What was sent again is seen.
-        return {} if self._is_restored() else {place: (0, 1_000) for place in self.log if place[0] in topics}
+        return {} if self._is_restored() else {place: OffsetSpan(0, 1_000) for place in self.log if place[0] in topics}
 
     def _is_restored(self):
         return len(self.cluster.transactions) > 2
@@ -47,7 +48,7 @@ class Moved(FakeHidden):
         self.asked.append(set(topics))
         aborted = {place for places in self.cluster.aborted for place in places}
         open_places = [place for place in self.undecided if place[0] in topics and place not in aborted]
-        return dict.fromkeys(open_places, (0, 1000))
+        return dict.fromkeys(open_places, OffsetSpan(0, 1000))
 
     def matching(self, spans, sought):
         return set()
