@@ -10,6 +10,7 @@ from contexture.errors import RetriableError
 from contexture.kafka import ClientSettings
 from contexture.sending import Publisher, SenderNames
 from contexture.sending.dead_letters import DeadLetters
+from contexture.sending.interfaces import OffsetSpan
 from contexture.sending.ledger import LedgerEntry
 from contexture.sending.shard_records import fingerprint
 from contexture.sending.testing import MemoryShard, OutboxRow
@@ -239,7 +240,7 @@ class ReleasedAfter(FakeHidden):
 
     def spans(self, topics):
         self.asked.append(set(topics))
-        return {("cars", 1): (30, 40)} if 1 < len(self.asked) <= self.asks else {}
+        return {("cars", 1): OffsetSpan(30, 40)} if 1 < len(self.asked) <= self.asks else {}
 
     def matching(self, spans, sought):
         return {place for place in spans if self.records & sought.get(place[0], set())}
