@@ -90,7 +90,7 @@ class Restoration:
     def is_short(self, topics: Collection[str], places: Collection[Place] | None, done: LedgerEntry) -> bool:
         """Whether readers will never see some records of done transactions in partitions that hide nothing any more.
 
-        A sender that takes a living one for dead may have aborted them. `places` None stands for all partitions.
+        A sender that takes a living one for dead may have aborted them. With `places` None it checks all partitions.
         """
         spans = self.hidden.moved(topics, done.since)
         return any(self._lost({at: span for at, span in spans.items() if places is None or at in places}, done))
