@@ -15,7 +15,7 @@ from contexture.errors import RetriableError
 from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.callbacks import ClientCallbacks
 from contexture.kafka.clients import admin, client_error, error_in
-from contexture.kafka.error_codes import ErrorClass, meaning, translated
+from contexture.kafka.error_codes import ErrorClass, classify_error, translate_error
 from contexture.kafka.interfaces import KafkaErrorLike, Place
 from contexture.kafka.settings import ClientSettings
 
@@ -92,8 +92,8 @@ class AdminCalls:
     def _wait_or_raise(self, error: KafkaErrorLike, doing: str, topic: str | None = None) -> None:
         self._client.poll(0)
         self._watch.raise_refusal(f"{doing} topics")
-        if meaning(error) not in {ErrorClass.SAME_CALL_AGAIN, ErrorClass.SEND_AGAIN, ErrorClass.BROKERS_AWAY}:
-            raise translated(error, f"{doing} topics", topic=topic, needs=_NEEDED.get(doing, "DESCRIBE"))
+        if classify_error(error) not in {ErrorClass.SAME_CALL_AGAIN, ErrorClass.SEND_AGAIN, ErrorClass.BROKERS_AWAY}:
+            raise translate_error(error, f"{doing} topics", topic=topic, needs=_NEEDED.get(doing, "DESCRIBE"))
         self._broker_wait.check(self._watch.last_error(error))
 
 

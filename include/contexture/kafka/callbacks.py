@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final, cast
 
 from contexture.errors import ContextureError
-from contexture.kafka.error_codes import REFUSALS, ErrorClass, meaning, translated
+from contexture.kafka.error_codes import REFUSALS, ErrorClass, classify_error, translate_error
 from contexture.kafka.interfaces import KafkaErrorLike, MessageLike
 
 # What befalls a record or a call because something else went wrong before.
@@ -76,7 +76,7 @@ class ClientCallbacks:
     def on_error(self, error: KafkaErrorLike) -> None:
         """For `error_cb`."""
         text = self.clean(error.str())
-        error = error if text == error.str() else _Cleaned(error, text)
+        error = error if text == error.str() else _with_text(error, text)
         self.last = error
         self._is_silent = self._is_silent or error.name() in _UNREACHABLE
         if error.name() in REFUSALS or CERTIFICATE_ALERT.search(error.str()):
@@ -94,7 +94,7 @@ class ClientCallbacks:
             self._denied = denied[1]
         if failed is not None:
             error = _error_of(failed["name"], self.clean(failed["text"]))
-            self._failed = error if error is not None and meaning(error) is ErrorClass.CONFIGURATION else None
+            self._failed = error if error is not None and classify_error(error) is ErrorClass.CONFIGURATION else None
 
     def begin_end(self) -> None:
         """A transaction is to be ended now: what came of earlier ones is of no more interest."""
@@ -133,7 +133,7 @@ class ClientCallbacks:
         """
         if self.refused is not None:
             found = self.look(doing) if _NO_LOGIN in self.refused.str() else self.explain(self.refused, doing)
-            raise found or translated(self.refused, doing)
+            raise found or translate_error(self.refused, doing)
         if self._is_silent and self._is_time_to_look():
             # A client with TLS on a port without it, or the other way round, never receives more than that.
             found = self.look(doing)
@@ -171,26 +171,8 @@ def _error_of(name: str, text: str) -> KafkaErrorLike | None:
     return cast(KafkaErrorLike, KafkaError(code, text)) if isinstance(code, int) else None
 
 
-class _Cleaned:
-    """An error of the client with another text."""
+def _with_text(error: KafkaErrorLike, text: str) -> KafkaErrorLike:
+    from confluent_kafka import KafkaError
 
-    def __init__(self, error: KafkaErrorLike, text: str) -> None:
-        self._error, self._text = error, text
-
-    def code(self) -> int:
-        return self._error.code()
-
-    def name(self) -> str:
-        return self._error.name()
-
-    def fatal(self) -> bool:
-        return self._error.fatal()
-
-    def retriable(self) -> bool:
-        return self._error.retriable()
-
-    def txn_requires_abort(self) -> bool:
-        return self._error.txn_requires_abort()
-
-    def str(self) -> str:
-        return self._text
+    flags = (error.fatal(), error.retriable(), error.txn_requires_abort())
+    return cast(KafkaErrorLike, KafkaError(error.code(), text, *flags))

@@ -16,7 +16,7 @@ from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.callbacks import ClientCallbacks
 from contexture.kafka.clients import admin, client_error, error_in, reader
 from contexture.kafka.diagnosis import AddressProbe, probe_addresses
-from contexture.kafka.error_codes import ErrorClass, meaning, translated
+from contexture.kafka.error_codes import ErrorClass, classify_error, translate_error
 from contexture.kafka.errors import SendAgainError
 from contexture.kafka.producer import ProducerSession, open_session
 from contexture.kafka.settings import ClientSettings
@@ -55,14 +55,14 @@ def read_back(settings: ClientSettings, topic: str, start: int, key: bytes, seco
             if message is None or (error is not None and error.name() == _END):
                 broker_wait.check("the committed record does not come")
             elif error is not None:
-                if meaning(error) not in _HEALED_BY_WAITING:
-                    raise translated(error, "reading back", topic=topic, needs="READ")
+                if classify_error(error) not in _HEALED_BY_WAITING:
+                    raise translate_error(error, "reading back", topic=topic, needs="READ")
                 broker_wait.check(f"{error.name()}: {error.str()}")
             elif message.key() == key:
                 kind, moment = message.timestamp()
                 return ReadBack(message.value() or b"", moment, kind == TIMESTAMP_LOG_APPEND_TIME)
     except client_error() as failure:
-        raise translated(error_in(failure), "reading back", topic=topic, needs="READ") from failure
+        raise translate_error(error_in(failure), "reading back", topic=topic, needs="READ") from failure
     finally:
         consumer.close()
 
@@ -164,14 +164,7 @@ class CheckResult:
 
 
 class ConnectionCheck:
-    """One test of a connection, in order: `log_in` first.
-
-    Args:
-        settings: the connection.
-        timeout_seconds: for each step.
-        transactional_id: a new one.
-        topic: an existing topic to use; a new one is made when None.
-    """
+    """The steps of one test of a connection, `log_in` first; without an existing topic it makes one."""
 
     def __init__(
         self, settings: ClientSettings, timeout_seconds: float, transactional_id: str, topic: str | None
@@ -231,7 +224,7 @@ class ConnectionCheck:
         try:
             answers[name].result()
         except client_error() as failure:
-            refused = translated(error_in(failure), "making a topic", needs="CREATE")
+            refused = translate_error(error_in(failure), "making a topic", needs="CREATE")
             return CheckResult(
                 False, refused.message, f"{refused.next_step}; --topic NAME checks the rest on an existing topic"
             )

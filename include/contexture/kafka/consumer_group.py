@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from threading import Thread
@@ -17,13 +17,13 @@ from contexture.kafka.admin import TopicAdmin
 from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.callbacks import ClientCallbacks
 from contexture.kafka.clients import call_client, client_error, error_in, reader
-from contexture.kafka.error_codes import translated
+from contexture.kafka.error_codes import translate_error
 from contexture.kafka.interfaces import Place
 from contexture.kafka.reader import (
-    PARTITIONS_AT_ONCE,
     GroupOffsets,
     Start,
     TopicRecord,
+    in_groups,
     places_of,
     raise_uncommitted,
     raise_unreadable,
@@ -217,7 +217,7 @@ class GroupMember:
         except client_error() as failure:
             error = error_in(failure)
             if error.name() != "_NO_OFFSET":
-                raise translated(error, "committing offsets") from failure
+                raise translate_error(error, "committing offsets") from failure
 
     def _live(self) -> Consumer:
         if self._consumer is None:
@@ -256,7 +256,7 @@ class GroupMember:
             raise_uncommitted(found)
         except client_error() as failure:
             # Out of here it would come as something that no `except` catches.
-            self._failure = translated(error_in(failure), "reading the group's offsets")
+            self._failure = translate_error(error_in(failure), "reading the group's offsets")
             return
         except ContextureError as failure:
             self._failure = failure
@@ -310,8 +310,7 @@ class CommittedReader:
         broker_wait = BrokerWait(self._timeout_seconds)
         admin = self._admin(broker_wait)
         places = places_of(admin, self._names(admin))
-        for at in range(0, len(places), PARTITIONS_AT_ONCE):
-            some = places[at : at + PARTITIONS_AT_ONCE]
+        for some in in_groups(places):
             starts = self._starts(admin, some, since)
             yield from read_places(self._settings, broker_wait, starts, admin.ends(some, committed=False))
 
@@ -335,10 +334,10 @@ class CommittedReader:
             return self._topics.chosen(admin.listed())
         return list(self._topics)
 
-    def _starts(self, admin: TopicAdmin, places: list[Place], since: Start) -> dict[Place, int]:
+    def _starts(self, admin: TopicAdmin, places: Sequence[Place], since: Start) -> dict[Place, int]:
         group = {"group.id": since.group} if isinstance(since, GroupOffsets) else {}
         try:
             with closing(reader(self._settings, ClientCallbacks(), own=group)) as consumer:
                 return starts_of(admin, consumer, places, since)
         except client_error() as failure:
-            raise translated(error_in(failure), "reading a group's offsets") from failure
+            raise translate_error(error_in(failure), "reading a group's offsets") from failure

@@ -143,7 +143,7 @@ _BY_NAME_ALONE: Final = frozenset({ErrorClass.FENCED, ErrorClass.REJECTED, Error
 REFUSALS: Final = frozenset({"_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM"})
 
 
-def meaning(error: KafkaErrorLike) -> ErrorClass:
+def classify_error(error: KafkaErrorLike) -> ErrorClass:
     """What a sender does about this error."""
     found = MEANINGS.get(error.name(), ErrorClass.SEND_AGAIN)
     if found in _BY_NAME_ALONE:
@@ -155,7 +155,7 @@ def meaning(error: KafkaErrorLike) -> ErrorClass:
     return ErrorClass.SAME_CALL_AGAIN if error.retriable() else found
 
 
-def translated(
+def translate_error(
     error: KafkaErrorLike,
     doing: str,
     *,
@@ -175,7 +175,7 @@ def translated(
     where = "" if topic is None else f" (topic {topic})"
     message = f"{doing}{where} failed: {error.name()}: {error.str()}"
     name = error.name()
-    match meaning(error):
+    match classify_error(error):
         case ErrorClass.FENCED:
             return fenced(message)
         case ErrorClass.REJECTED:

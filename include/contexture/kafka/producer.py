@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from contexture.errors import DefectError, RejectedError, RetriableError
 from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.callbacks import ClientCallbacks
 from contexture.kafka.clients import call_client, call_errors, connect, error_in, transactional_producer
-from contexture.kafka.error_codes import ErrorClass, fenced, meaning, translated
+from contexture.kafka.error_codes import ErrorClass, classify_error, fenced, translate_error
 from contexture.kafka.errors import SendAgainError
 from contexture.kafka.interfaces import Headers, KafkaErrorLike, MessageLike, Place, TransactionalProducer
 from contexture.kafka.produce import Row, produce_rows
@@ -30,6 +31,7 @@ _FLUSH_SECONDS = 0.5
 _FATAL = "_FATAL"
 
 
+@dataclass
 class ProducerCalls:
     """The calls of one producer, repeated while they only run out of time.
 
@@ -37,23 +39,14 @@ class ProducerCalls:
         began: when the open transaction did; None while none is.
     """
 
-    def __init__(
-        self,
-        producer: TransactionalProducer,
-        watch: ClientCallbacks,
-        broker_wait: BrokerWait,
-        *,
-        transaction_timeout_seconds: float,
-        clock: Callable[[], float],
-    ) -> None:
-        self._producer = producer
-        self._watch = watch
-        self._broker_wait = broker_wait
-        self._timeout_seconds = transaction_timeout_seconds
-        self._clock = clock
-        self._outstanding = 0
-        self._refused_topic: str | None = None
-        self.began: float | None = None
+    producer: TransactionalProducer
+    watch: ClientCallbacks
+    broker_wait: BrokerWait
+    transaction_timeout_seconds: float
+    clock: Callable[[], float]
+    began: float | None = None
+    outstanding: int = 0
+    refused_topic: str | None = None
 
     def until_done(self, call: Callable[[], None], doing: str) -> None:
         """Makes a call again as long as it only runs out of time.
@@ -64,8 +57,8 @@ class ProducerCalls:
         """
         while not self._done(call, doing):
             self.take_reports()
-            self._watch.raise_refusal(doing)
-        self._broker_wait.reset()
+            self.watch.raise_refusal(doing)
+        self.broker_wait.reset()
 
     def once(self, call: Callable[[], None], doing: str) -> None:
         """Makes a call.
@@ -78,16 +71,13 @@ class ProducerCalls:
         except call_errors() as failure:
             raise self.explained(error_in(failure), doing) from failure
 
-    def refused(self, topic: str) -> None:
+    def remember_refused(self, topic: str) -> None:
         """Remembers the topic of a record that the client did not take, because its error does not name it."""
-        self._refused_topic = topic
+        self.refused_topic = topic
 
     def take_reports(self, seconds: float = 0) -> None:
         """Lets callbacks be called; a fatal error is raised here by the client instead of being given to one."""
-        try:
-            call_client(lambda: self._producer.poll(seconds))
-        except call_errors() as failure:
-            self._watch.on_error(error_in(failure))
+        self._report_failure(lambda: self.producer.poll(seconds))
 
     def await_empty(self, doing: str) -> None:
         """Waits until nothing is left in the client's queue.
@@ -96,22 +86,19 @@ class ProducerCalls:
             BrokersAwayError: no broker takes it.
             ContextureError, SendAgainError: a fatal error came (`explained`).
         """
-        while len(self._producer):
+        while len(self.producer):
             self.take_reports(_FULL_QUEUE_SECONDS)
-            self._watch.raise_refusal(doing)
-            if self._watch.fatal is not None:
-                raise self.explained(self._watch.fatal, doing)
-            self._broker_wait.check("no broker takes records", report_immediately=False)
-        self._broker_wait.reset()
+            self.watch.raise_refusal(doing)
+            if self.watch.fatal is not None:
+                raise self.explained(self.watch.fatal, doing)
+            self.broker_wait.check("no broker takes records", report_immediately=False)
+        self.broker_wait.reset()
 
     def await_delivery(self, seconds: float) -> None:
         """Waits until nothing is left in the client's queue, a record was refused, or the seconds are over."""
-        until = self._clock() + seconds
-        while len(self._producer) and not self._watch.has_failed and self._clock() < until:
-            try:
-                call_client(lambda: self._producer.flush(_FLUSH_SECONDS))
-            except call_errors() as failure:
-                self._watch.on_error(error_in(failure))
+        until = self.clock() + seconds
+        while len(self.producer) and not self.watch.has_failed and self.clock() < until:
+            self._report_failure(lambda: self.producer.flush(_FLUSH_SECONDS))
 
     def when_full(self, row: Row) -> None:
         """Hands a row, for which the queue had no room, to the client when there is some; raises what the client does.
@@ -121,21 +108,21 @@ class ProducerCalls:
             BrokersAwayError: no broker takes records.
         """
         while True:
-            outstanding = len(self._producer)
-            self._producer.poll(_FULL_QUEUE_SECONDS)
+            outstanding = len(self.producer)
+            self.producer.poll(_FULL_QUEUE_SECONDS)
             try:
                 # A row holds the arguments by position; their types are lost in it.
-                self._producer.produce(*row)  # type: ignore[arg-type]
+                self.producer.produce(*row)  # type: ignore[arg-type]
             except BufferError as full:
-                self._watch.raise_refusal("sending records")
-                if not len(self._producer):
+                self.watch.raise_refusal("sending records")
+                if not len(self.producer):
                     raise _larger_than_queue(str(row[0])) from full
-                if len(self._producer) < outstanding:
-                    self._broker_wait.reset()
+                if len(self.producer) < outstanding:
+                    self.broker_wait.reset()
                 else:
-                    self._broker_wait.check("no broker takes records", report_immediately=False)
+                    self.broker_wait.check("no broker takes records", report_immediately=False)
             except call_errors():
-                self.refused(str(row[0]))
+                self.remember_refused(str(row[0]))
                 raise
             else:
                 return
@@ -143,10 +130,10 @@ class ProducerCalls:
     def close(self, seconds: float) -> None:
         """Throws away what is queued, and gives an open transaction so long to be aborted."""
         with suppress(*call_errors(), RuntimeError):
-            call_client(self._producer.purge)
+            call_client(self.producer.purge)
         if self.began is not None:
             with suppress(*call_errors(), RuntimeError):
-                call_client(lambda: self._producer.abort_transaction(seconds))
+                call_client(lambda: self.producer.abort_transaction(seconds))
 
     def _learn_fatal(self) -> None:
         """Learns why a client has failed, which it says on a callback once, and to every call that begins something.
@@ -154,25 +141,29 @@ class ProducerCalls:
         The callback can get lost: when it is run by a call that raises, that call has been seen to fail without any
         exception (confluent-kafka 2.16).
         """
+        self._report_failure(self.producer.begin_transaction)
+
+    def _report_failure(self, call: Callable[[], object]) -> None:
+        """Makes a call; what it raises counts as reported on the callback for errors."""
         try:
-            call_client(self._producer.begin_transaction)
+            call_client(call)
         except call_errors() as failure:
-            self._watch.on_error(error_in(failure))
+            self.watch.on_error(error_in(failure))
 
     def explained(self, error: KafkaErrorLike, doing: str) -> Exception:
         """What a failed call means, with the reasons that came by callback."""
         self.take_reports()
-        if error.name() == _FATAL and self._watch.fatal is None:
+        if error.name() == _FATAL and self.watch.fatal is None:
             self._learn_fatal()
-        cause, topic = self._watch.cause(error)
-        means = meaning(cause)
+        cause, topic = self.watch.cause(error)
+        means = classify_error(cause)
         if cause is error and means is ErrorClass.CONFIGURATION:
-            topic = topic or self._refused_topic
+            topic = topic or self.refused_topic
         if means is ErrorClass.FENCED:
             # The client calls its own transaction time-out a fencing: it is one only within the time-out.
             return self._timed_out() if self._is_old() else fenced(f"{cause.name()}: {cause.str()}")
         # A refusal that comes as a delivery report is the brokers'; the client's own is raised by the call.
-        failure = translated(cause, doing, topic=topic, by_broker=self._watch.undelivered is not None)
+        failure = translate_error(cause, doing, topic=topic, by_broker=self.watch.undelivered is not None)
         if means in {ErrorClass.CONFIGURATION, ErrorClass.REJECTED, ErrorClass.FATAL}:
             return failure
         is_old = self._is_old()
@@ -183,26 +174,27 @@ class ProducerCalls:
             call_client(call)
         except call_errors() as failure:
             error = error_in(failure)
-            if meaning(error) is not ErrorClass.SAME_CALL_AGAIN:
+            if classify_error(error) is not ErrorClass.SAME_CALL_AGAIN:
                 raise self.explained(error, doing) from failure
             self._wait(error)
             return False
         return True
 
     def _wait(self, error: KafkaErrorLike) -> None:
-        outstanding = len(self._producer)
-        if outstanding < self._outstanding:
-            self._broker_wait.reset()
-        self._outstanding = outstanding
-        self._broker_wait.check(self._watch.last_error(error))
+        outstanding = len(self.producer)
+        if outstanding < self.outstanding:
+            self.broker_wait.reset()
+        self.outstanding = outstanding
+        self.broker_wait.check(self.watch.last_error(error))
 
     def _is_old(self) -> bool:
-        return self.began is not None and self._clock() - self.began >= self._timeout_seconds
+        return self.began is not None and self.clock() - self.began >= self.transaction_timeout_seconds
 
     def _timed_out(self) -> SendAgainError:
         return SendAgainError(
             RetriableError(
-                f"a transaction stayed open longer than transaction.timeout.ms ({self._timeout_seconds:.0f} s)",
+                "a transaction stayed open longer than transaction.timeout.ms "
+                f"({self.transaction_timeout_seconds:.0f} s)",
                 next_step="send fewer records in a transaction (publish.transaction_records), or raise "
                 "transaction.timeout.ms of the connection",
             ),
@@ -290,9 +282,7 @@ class ProducerSession:
         self._clock = clock
         self._knows_all_topics = False
         self.is_uncertain = False
-        self._calls = ProducerCalls(
-            producer, watch, broker_wait, transaction_timeout_seconds=transaction_timeout_seconds, clock=clock
-        )
+        self._calls = ProducerCalls(producer, watch, broker_wait, transaction_timeout_seconds, clock)
 
     def initialise(self, topics: int = 0) -> None:
         """Fences earlier senders of this shard and ends what they left open; lists all topics if many are expected.
@@ -341,7 +331,7 @@ class ProducerSession:
         Raises:
             RejectedError: the client refuses a record; nothing of the transaction may be committed.
         """
-        when_full, refused = self._calls.when_full, self._calls.refused
+        when_full, refused = self._calls.when_full, self._calls.remember_refused
         try:
             self._calls.once(lambda: produce_rows(self._producer, rows, headers, when_full, refused), "sending records")
         except RejectedError as refused:
@@ -362,7 +352,7 @@ class ProducerSession:
 
         def reported(error: KafkaErrorLike | None, message: MessageLike) -> None:
             self._watch.on_delivery(error, message)
-            if error is not None and meaning(error) is ErrorClass.REJECTED:
+            if error is not None and classify_error(error) is ErrorClass.REJECTED:
                 refused(_rejected(error, topic, by_broker=True))
 
         call: Row = (*row, *_DEFAULTS[len(row) :])
@@ -373,8 +363,8 @@ class ProducerSession:
             self._calls.once(lambda: self._calls.when_full(call), "sending a record")
         except call_errors() as failure:
             error = error_in(failure)
-            if meaning(error) is not ErrorClass.REJECTED:
-                self._calls.refused(topic)
+            if classify_error(error) is not ErrorClass.REJECTED:
+                self._calls.remember_refused(topic)
                 raise self._calls.explained(error, "sending a record") from failure
             refused(_rejected(error, topic, by_broker=False))
         self._calls.take_reports()
@@ -448,7 +438,7 @@ class ProducerSession:
 
 
 def _rejected(error: KafkaErrorLike, topic: str, *, by_broker: bool) -> RejectedError:
-    return cast(RejectedError, translated(error, "sending a record", topic=topic, by_broker=by_broker))
+    return cast(RejectedError, translate_error(error, "sending a record", topic=topic, by_broker=by_broker))
 
 
 def open_session(
@@ -461,15 +451,9 @@ def open_session(
     open_producer: OpenProducer = transactional_producer,
     clock: Callable[[], float] = time.monotonic,
 ) -> ProducerSession:
-    """A session that is not connected yet; who opens it closes it.
+    """Returns a session that is not connected yet; its caller closes it.
 
-    Args:
-        settings: the connection.
-        transactional_id: only one living sender has it.
-        broker_wait: how long brokers are waited for.
-        ledger_topic: where the transactions' last row goes.
-        delivered: receives each record that a broker has taken or not.
-        open_producer, clock: for tests.
+    `ledger_topic` gets the transactions' last row; `delivered` receives each record that a broker has taken or not.
 
     Raises:
         KafkaConfigurationError: the client refuses the settings.

@@ -13,7 +13,7 @@ from contexture.kafka.admin import TopicAdmin
 from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.callbacks import ClientCallbacks
 from contexture.kafka.clients import connect, reader
-from contexture.kafka.error_codes import ErrorClass, meaning, translated
+from contexture.kafka.error_codes import ErrorClass, classify_error, translate_error
 from contexture.kafka.errors import DamagedRecordsError, KafkaConfigurationError, OffsetGoneError
 from contexture.kafka.interfaces import KafkaErrorLike, Place
 from contexture.kafka.settings import ClientSettings
@@ -74,7 +74,7 @@ def raise_uncommitted(found: Iterable[TopicPartition]) -> None:
     """
     for place in found:
         if place.error is not None:
-            raise translated(place.error, "finding where the group is", topic=place.topic)
+            raise translate_error(place.error, "finding where the group is", topic=place.topic)
 
 
 def _committed(consumer: Consumer, places: Sequence[Place]) -> dict[Place, int]:
@@ -102,8 +102,8 @@ def raise_unreadable(error: KafkaErrorLike, message: Message, doing: str = "read
         raise offset_gone(place, error.str())
     if error.name() in _DAMAGED:
         raise _damaged(error, place)
-    if meaning(error) in {ErrorClass.CONFIGURATION, ErrorClass.FATAL}:
-        raise translated(error, doing, topic=message.topic(), needs="READ and DESCRIBE")
+    if classify_error(error) in {ErrorClass.CONFIGURATION, ErrorClass.FATAL}:
+        raise translate_error(error, doing, topic=message.topic(), needs="READ and DESCRIBE")
 
 
 def _damaged(error: KafkaErrorLike, place: Place) -> DamagedRecordsError:
@@ -159,8 +159,7 @@ def read_committed(
     broker_wait = BrokerWait(timeout_seconds)
     admin = TopicAdmin(settings, broker_wait)
     places = places_of(admin, sorted(set(topics)))
-    for at in range(0, len(places), PARTITIONS_AT_ONCE):
-        some = places[at : at + PARTITIONS_AT_ONCE]
+    for some in in_groups(places):
         yield from read_places(settings, broker_wait, _beginnings(some), admin.ends(some, committed=False))
 
 
@@ -174,9 +173,8 @@ def read_up_to(
         BrokersAwayError: brokers were silent for too long.
     """
     broker_wait, places = BrokerWait(timeout_seconds), sorted(ends)
-    for at in range(0, len(places), PARTITIONS_AT_ONCE):
-        some = {place: ends[place] for place in places[at : at + PARTITIONS_AT_ONCE]}
-        yield from read_places(settings, broker_wait, _beginnings(some), some)
+    for some in in_groups(places):
+        yield from read_places(settings, broker_wait, _beginnings(some), {place: ends[place] for place in some})
 
 
 def read_places(
@@ -196,6 +194,12 @@ def read_places(
         BrokersAwayError: brokers were silent for too long, or an open transaction hides the rest.
     """
     yield from _Reading(settings, broker_wait, isolation).records(starts, ends)
+
+
+def in_groups(places: Sequence[Place]) -> Iterator[Sequence[Place]]:
+    """Yields partitions in groups of those that are read at a time."""
+    for at in range(0, len(places), PARTITIONS_AT_ONCE):
+        yield places[at : at + PARTITIONS_AT_ONCE]
 
 
 def _beginnings(places: Iterable[Place]) -> dict[Place, int]:
@@ -310,8 +314,7 @@ def newest_records(
     admin = TopicAdmin(settings, broker_wait)
     places = places_of(admin, sorted(set(topics)))
     newest: list[TopicRecord] = []
-    for at in range(0, len(places), PARTITIONS_AT_ONCE):
-        some = places[at : at + PARTITIONS_AT_ONCE]
+    for some in in_groups(places):
         reach = _Reach(admin.beginnings(some), admin.ends(some, committed=True))
         newest = sorted([*newest, *reach.tails(settings, broker_wait, count)], key=_order)[-count:]
     return newest

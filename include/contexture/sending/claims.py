@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final, TypeVar
@@ -47,25 +47,17 @@ class ClaimReport:
     superseded: bool
 
 
+@dataclass
 class Claims:
     """Claims unused shards of one publication."""
 
-    def __init__(
-        self,
-        settings: ClientSettings,
-        names: SenderNames,
-        ledger: LedgerPort,
-        *,
-        broker_wait: BrokerWait | None = None,
-        open_producer: OpenProducer = transactional_producer,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._settings = settings
-        self._names = names
-        self._ledger = ledger
-        self._broker_wait = broker_wait or BrokerWait(300.0)
-        self._open_producer = open_producer
-        self._sleep = sleep
+    settings: ClientSettings
+    names: SenderNames
+    ledger: LedgerPort
+    _: KW_ONLY
+    broker_wait: BrokerWait = field(default_factory=lambda: BrokerWait(300.0))
+    open_producer: OpenProducer = transactional_producer
+    sleep: Callable[[float], None] = time.sleep
 
     def claim(self, outbox: str, sequence: int, *, shards: int, used: Collection[int]) -> ClaimReport:
         """Fences the senders of every shard that the outbox does not use, and writes its sequence there.
@@ -83,8 +75,8 @@ class Claims:
             FencedError: another sender fenced the claim of a shard four times in a row.
             BrokersAwayError: the brokers stayed away.
         """
-        self._ledger.prepare(shards)
-        entries = {shard: self._ledger.read(shard) for shard in range(self._ledger.partitions())}
+        self.ledger.prepare(shards)
+        entries = {shard: self.ledger.read(shard) for shard in range(self.ledger.partitions())}
         orders = {shard: _order_of(entry, outbox, sequence) for shard, entry in entries.items()}
         if "later" in orders.values():
             return ClaimReport((), superseded=True)
@@ -110,8 +102,8 @@ class Claims:
             if not places:
                 return
             _LOG.warning("%d partitions hold back their readers, the first is %s[%d]", len(places), *places[0])
-            for shard in range(self._ledger.partitions()):
-                mark = self._names.transactional_id(shard).encode()
+            for shard in range(self.ledger.partitions()):
+                mark = self.names.transactional_id(shard).encode()
                 # A shard that left nothing undecided there aborts its own mark alone.
                 self._in_session(shard, partial(ProducerSession.abort_in, places=places, mark=mark))
 
@@ -119,7 +111,7 @@ class Claims:
         """The partitions that hide records, once markers had time to be written."""
         waited, places = 0.0, sorted(hidden.spans(topics))
         while places and waited < GRACE_SECONDS:
-            self._sleep(LOOK_AGAIN_SECONDS)
+            self.sleep(LOOK_AGAIN_SECONDS)
             waited += LOOK_AGAIN_SECONDS
             places = sorted(hidden.spans({topic for topic, _ in places}))
         return places
@@ -136,26 +128,26 @@ class Claims:
             FencedError: another sender fenced this one four times in a row.
             BrokersAwayError: the brokers stayed away.
         """
-        self._ledger.prepare(1)
-        known = _sent_position(self._ledger.read(0))
+        self.ledger.prepare(1)
+        known = _sent_position(self.ledger.read(0))
         if known is not None:
             return known
 
         def begin(session: ProducerSession) -> int:
-            known = _sent_position(self._ledger.read_committed(0))
+            known = _sent_position(self.ledger.read_committed(0))
             if known is None:
                 entry = LedgerEntry(outbox, sequence, 0, 0, 0, -1, transaction, datetime.now(UTC), True)
-                commit_row(session, self._ledger, 0, entry)
+                commit_row(session, self.ledger, 0, entry)
             return transaction if known is None else known
 
         return self._in_session(0, begin)
 
     def _claim_shard(self, shard: int, outbox: str, sequence: int, session: ProducerSession) -> bool:
         """Claims one shard; returns False when a later outbox has it by now."""
-        before = self._ledger.read_committed(shard)
+        before = self.ledger.read_committed(shard)
         if _order_of(before, outbox, sequence) == "later":
             return False
-        commit_row(session, self._ledger, shard, _claimed(outbox, sequence, before))
+        commit_row(session, self.ledger, shard, _claimed(outbox, sequence, before))
         return True
 
     def _in_session(self, shard: int, act: Callable[[ProducerSession], _Done]) -> _Done:
@@ -165,16 +157,16 @@ class Claims:
                 return self._try_in_session(shard, act)
             except FencedError as failure:
                 _LOG.warning("fenced while the ledger was written; trying again in %.0f s: %s", wait, failure.message)
-                self._sleep(wait)
+                self.sleep(wait)
         return self._try_in_session(shard, act)
 
     def _try_in_session(self, shard: int, act: Callable[[ProducerSession], _Done]) -> _Done:
         session = open_session(
-            self._settings,
-            self._names.transactional_id(shard),
-            self._broker_wait,
-            ledger_topic=self._ledger.topic,
-            open_producer=self._open_producer,
+            self.settings,
+            self.names.transactional_id(shard),
+            self.broker_wait,
+            ledger_topic=self.ledger.topic,
+            open_producer=self.open_producer,
         )
         try:
             session.initialise()

@@ -218,20 +218,18 @@ _ASKED_ABOVE_BYTES: Final = 52_428_800
 _AROUND_BYTES: Final = 4_096
 
 
+@dataclass
 class RequestLimit:
     """The brokers' limit of a request, requested when the first record above `asked_above_bytes` comes."""
 
-    def __init__(
-        self, settings: ClientSettings, broker_wait: BrokerWait, *, asked_above_bytes: int = _ASKED_ABOVE_BYTES
-    ) -> None:
-        self._settings = settings
-        self._broker_wait = broker_wait
-        self._asked_above_bytes = asked_above_bytes
+    settings: ClientSettings
+    broker_wait: BrokerWait
+    asked_above_bytes: int = _ASKED_ABOVE_BYTES
 
     @cached_property
     def bytes(self) -> int | None:
         """The lowest limit of the brokers; None when this user may not know."""
-        return TopicAdmin(self._settings, self._broker_wait).lowest_of_brokers(_NAME)
+        return TopicAdmin(self.settings, self.broker_wait).lowest_of_brokers(_NAME)
 
     def check(self, rows: pa.RecordBatch) -> None:
         """Checks that each record fits into a request, compressed as the client will compress it.
@@ -240,7 +238,7 @@ class RequestLimit:
             RejectedError: one does not (`.context["status"]` is 2: it did not leave).
         """
         lengths = pc.binary_length(cast("pa.BinaryArray", rows.column("value")))
-        if (pc.max(lengths).as_py() or 0) <= self._asked_above_bytes or self.bytes is None:
+        if (pc.max(lengths).as_py() or 0) <= self.asked_above_bytes or self.bytes is None:
             return
         room = self.bytes - _AROUND_BYTES
         for index in pc.indices_nonzero(pc.greater(lengths.fill_null(0), room)).to_pylist():
@@ -249,7 +247,7 @@ class RequestLimit:
                 raise _too_large(rows, index, size, self.bytes)
 
     def _compressed(self, value: pa.BinaryScalar) -> int:
-        codec = str(self._settings.producer()["compression.type"])
+        codec = str(self.settings.producer()["compression.type"])
         data = value.as_buffer()
         if codec == "none":
             return int(data.size)
@@ -277,12 +275,7 @@ def one_by_one(settings: ClientSettings) -> ClientSettings:
 
 
 class DeadLetterSearch:
-    """The refused records of the current transaction, as far as they are known.
-
-    Args:
-        letters: where they go; None when nothing may be left out.
-        reader: the shard.
-        requests: what brokers take in a request.
+    """The refused records of the current transaction, as far as they are known; without `letters` none may be left out.
 
     Attributes:
         is_careful: whether the transaction is sent record by record.

@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -152,14 +152,14 @@ class _FoundValue(NamedTuple):
     value: bytes
 
 
+@dataclass
 class LedgerReader:
     """Finds the last committed value of a key in a partition."""
 
-    def __init__(self, settings: ClientSettings, admin: TopicAdmin, broker_wait: BrokerWait) -> None:
-        self._settings = settings
-        self._admin = admin
-        self._broker_wait = broker_wait
-        self._watch = ClientCallbacks()
+    settings: ClientSettings
+    admin: TopicAdmin
+    broker_wait: BrokerWait
+    watch: ClientCallbacks = field(default_factory=ClientCallbacks)
 
     def last_value(self, topic: str, partition: int, key: bytes, *, settled: bool) -> bytes | None:
         """The last committed value of `key` in a partition, None when there is none.
@@ -185,12 +185,11 @@ class LedgerReader:
         # What follows a committed row is its marker.
         if start >= end or (seen is not None and end - start == 1):
             return []
-        with closing(reader(self._settings, self._watch, isolation="read_uncommitted")) as consumer:
-            return [value for _, value in self._between(consumer, place, start, end, key)]
+        return self._uncommitted(place, start, end, key)
 
     def _last_seen(self, place: Place, key: bytes, end: int) -> _FoundValue | None:
         window = _FIRST_WINDOW
-        with closing(reader(self._settings, self._watch)) as consumer:
+        with closing(reader(self.settings, self.watch)) as consumer:
             while end > 0:
                 found = self._between(consumer, place, max(0, end - window), end, key)
                 if found or window >= end:
@@ -205,25 +204,28 @@ class LedgerReader:
         stable = self._end(place, committed=True)
         if stable >= end:
             return []
-        with closing(reader(self._settings, self._watch, isolation="read_uncommitted")) as consumer:
-            return [value for _, value in self._between(consumer, place, stable, end, key)]
+        return self._uncommitted(place, stable, end, key)
+
+    def _uncommitted(self, place: Place, start: int, end: int, key: bytes) -> list[bytes]:
+        with closing(reader(self.settings, self.watch, isolation="read_uncommitted")) as consumer:
+            return [found.value for found in self._between(consumer, place, start, end, key)]
 
     def _end(self, place: Place, *, committed: bool) -> int:
-        return self._admin.ends([place], committed=committed)[place]
+        return self.admin.ends([place], committed=committed)[place]
 
     def _settled_end(self, place: Place, key: bytes) -> int:
         """The end of now, once the last stable offset has come up to it, or once it is known that it never will."""
         target = self._end(place, committed=False)
-        started, looks_at = self._broker_wait.now(), _GRACE_SECONDS
+        started, looks_at = self.broker_wait.now(), _GRACE_SECONDS
         while (end := self._end(place, committed=True)) < target:
-            waited = self._broker_wait.now() - started
+            waited = self.broker_wait.now() - started
             # The key has one sender, and that one has none open: a row of it that is hidden stays so.
             if waited >= looks_at and self.hidden_values(*place, key):
                 return end
             looks_at = max(looks_at, waited + _GRACE_SECONDS) if waited >= looks_at else looks_at
             time.sleep(_STABLE_POLL_SECONDS)
             # Brokers respond, so it is not their fault; but a hanging transaction would block this loop without limit.
-            self._broker_wait.check_since(started, "an earlier transaction on the ledger is not settled")
+            self.broker_wait.check_since(started, "an earlier transaction on the ledger is not settled")
         return end
 
     def _between(self, consumer: Consumer, place: Place, start: int, end: int, key: bytes) -> list[_FoundValue]:
@@ -236,23 +238,23 @@ class LedgerReader:
             message = consumer.poll(_CALL_SECONDS)
             error = None if message is None else message.error()
             if message is None:
-                self._watch.raise_refusal("reading the ledger")
-                self._broker_wait.check("the ledger is not answered")
+                self.watch.raise_refusal("reading the ledger")
+                self.broker_wait.check("the ledger is not answered")
             elif error is None:
                 if message.key() == key:
                     found.append(_FoundValue(int(message.offset() or 0), bytes(message.value() or b"")))
             elif error.code() == KafkaError._PARTITION_EOF:
                 # A broker that has just come back may know of less at first.
                 if int(message.offset() or 0) >= end:
-                    self._broker_wait.reset()
+                    self.broker_wait.reset()
                     return found
             else:
                 self._wait_or_raise(error, message)
 
     def _wait_or_raise(self, error: KafkaErrorLike, message: Message) -> None:
-        self._watch.raise_refusal("reading the ledger")
+        self.watch.raise_refusal("reading the ledger")
         raise_unreadable(error, message, "reading the ledger")
-        self._broker_wait.check(self._watch.last_error(error))
+        self.broker_wait.check(self.watch.last_error(error))
 
 
 _POLICY = "cleanup.policy"
@@ -266,38 +268,6 @@ def ledger_partitions(admin: TopicAdmin, name: str) -> int:
     """How many partitions the ledger has; 0 when there is no such topic."""
     found = admin.found(name)
     return 0 if found is None else found.partitions
-
-
-def cleanup_policy(admin: TopicAdmin, name: str) -> str | None:
-    """The ledger's `cleanup.policy`; None when there is no such topic, or this user may not see it."""
-    if admin.found(name) is None:
-        return None
-    try:
-        return admin.configs([name])[name].get(_POLICY)
-    except KafkaConfigurationError:
-        # Without DESCRIBE_CONFIGS nothing else is wrong; rows that are missing are noticed all the same.
-        return None
-
-
-def ensure_ledger(admin: TopicAdmin, name: str, shards: int, replication_factor: int) -> None:
-    """Gives every shard a partition that can be used; makes or grows the topic where needed.
-
-    Args:
-        admin: of the cluster.
-        name: of the topic.
-        shards: how many partitions it needs.
-        replication_factor: of a topic that is made; -1: three, or as many as there are brokers.
-    """
-    listed = admin.listed(name).get(name)
-    if listed is not None and listed.partitions >= shards and listed.usable:
-        return
-    if listed is None:
-        replicas = replication_factor if replication_factor > 0 else min(_REPLICAS, admin.brokers())
-        config = _CONFIG | (_IN_SYNC if replicas >= _REPLICAS else {})
-        admin.create([NewTopicOrder(name, shards, replicas, config)])
-    elif listed.partitions < shards:
-        admin.grow(name, shards)
-    admin.await_usable({name: shards})
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +320,7 @@ class LedgerStatus:
 
 
 class Ledger:
-    """The ledger of one publication; `replication_factor` -1: three, or as many as there are brokers.
+    """The ledger of one publication.
 
     Every method raises `BrokersAwayError` when the brokers stay away for too long, and `KafkaConfigurationError` when
     this user may not do it.
@@ -380,8 +350,19 @@ class Ledger:
         return self._names.ledger_key(shard)
 
     def prepare(self, shards: int) -> None:
-        """Makes the topic, or gives it more partitions, so that each shard has one."""
-        ensure_ledger(self._admin, self.topic, shards, self._replication_factor)
+        """Makes the topic, or gives it more partitions, so that each shard has one that can be used."""
+        admin, name = self._admin, self.topic
+        listed = admin.listed(name).get(name)
+        if listed is not None and listed.partitions >= shards and listed.usable:
+            return
+        if listed is None:
+            # -1: three, or as many as there are brokers.
+            replicas = self._replication_factor if self._replication_factor > 0 else min(_REPLICAS, admin.brokers())
+            config = _CONFIG | (_IN_SYNC if replicas >= _REPLICAS else {})
+            admin.create([NewTopicOrder(name, shards, replicas, config)])
+        elif listed.partitions < shards:
+            admin.grow(name, shards)
+        admin.await_usable({name: shards})
 
     def partitions(self) -> int:
         """How many shards it has room for; 0 when nothing was ever sent."""
@@ -412,8 +393,14 @@ class Ledger:
         return any(look(shard) for look in looks)
 
     def policy(self) -> str | None:
-        """Its `cleanup.policy`; None when there is no topic, or this user may not see it."""
-        return cleanup_policy(self._admin, self.topic)
+        """Returns its `cleanup.policy`; None when there is no topic, or this user may not see it."""
+        if self._admin.found(self.topic) is None:
+            return None
+        try:
+            return self._admin.configs([self.topic])[self.topic].get(_POLICY)
+        except KafkaConfigurationError:
+            # Without DESCRIBE_CONFIGS nothing else is wrong; rows that are missing are noticed all the same.
+            return None
 
     def read_committed(self, shard: int) -> LedgerEntry | None:
         """Returns a shard's last committed row, once every transaction that began before this call is ended.

@@ -58,15 +58,12 @@ def cluster_id(settings: ClientSettings, broker_wait: BrokerWait) -> str:
             watch.raise_refusal("reaching the brokers")
             broker_wait.check(watch.last_error(error_in(failure)))
         else:
-            return _checked(found)
-
-
-def _checked(found: str | None) -> str:
+            break
     if not found:
         raise RetriableError(
             "the Kafka brokers do not say which cluster they are", next_step="use brokers of version 2.8 or later"
         )
-    return found
+    return str(found)
 
 
 Report = Callable[[str], None]

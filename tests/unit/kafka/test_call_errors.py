@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from contexture.kafka.clients import call_client, call_errors, error_in
-from contexture.kafka.error_codes import ErrorClass, meaning
+from contexture.kafka.error_codes import ErrorClass, classify_error
 
 
 def test_a_fatal_error_that_met_a_delivery_report_is_still_the_clients() -> None:
@@ -29,7 +29,7 @@ def test_a_call_of_the_client_that_fails_without_a_reason_is_sent_again_with_a_n
 
     assert found.name() == "_FAIL"
     assert "returned NULL" in found.str()
-    assert meaning(found) is ErrorClass.SEND_AGAIN
+    assert classify_error(found) is ErrorClass.SEND_AGAIN
 
 
 def test_a_bare_error_of_the_client_becomes_an_exception_that_can_be_caught_and_shown() -> None:

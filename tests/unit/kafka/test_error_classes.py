@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError
 
 from contexture.errors import RejectedError, RetriableError
 from contexture.kafka.callbacks import ClientCallbacks
-from contexture.kafka.error_codes import HINTS, MEANINGS, OF_OTHERS, ErrorClass, meaning, translated
+from contexture.kafka.error_codes import HINTS, MEANINGS, OF_OTHERS, ErrorClass, classify_error, translate_error
 from contexture.kafka.errors import FencedError, KafkaConfigurationError
 
 CODES = {
@@ -88,12 +88,12 @@ def test_every_code_of_the_client_is_in_the_table() -> None:
 def test_a_code_means_what_the_table_says(name: str) -> None:
     expected = CLASS_OF.get(name, ErrorClass.CONFIGURATION if name in HINTS else ErrorClass.SEND_AGAIN)
 
-    assert meaning(error(name)) is expected
+    assert classify_error(error(name)) is expected
 
 
 @pytest.mark.parametrize("name", sorted(CODES))
 def test_a_code_comes_to_people_as_an_error_with_advice(name: str) -> None:
-    found = translated(error(name), "committing", topic="cars")
+    found = translate_error(error(name), "committing", topic="cars")
 
     kinds = {
         ErrorClass.FENCED: FencedError,
@@ -109,13 +109,15 @@ def test_a_code_comes_to_people_as_an_error_with_advice(name: str) -> None:
 def test_what_the_client_calls_fatal_ends_it_unless_a_person_must_act(name: str) -> None:
     by_name = {ErrorClass.REJECTED, ErrorClass.CONFIGURATION}
 
-    assert meaning(error(name, fatal=True)) is (MEANINGS[name] if MEANINGS[name] in by_name else ErrorClass.FATAL)
+    assert classify_error(error(name, fatal=True)) is (
+        MEANINGS[name] if MEANINGS[name] in by_name else ErrorClass.FATAL
+    )
 
 
 def test_the_client_says_whether_a_call_can_be_made_again_or_its_transaction_is_gone() -> None:
-    assert meaning(error("INVALID_TXN_STATE", retriable=True)) is ErrorClass.SAME_CALL_AGAIN
-    assert meaning(error("_TIMED_OUT", abortable=True)) is ErrorClass.SEND_AGAIN
-    assert meaning(error("_MSG_TIMED_OUT", abortable=True)) is ErrorClass.BROKERS_AWAY
+    assert classify_error(error("INVALID_TXN_STATE", retriable=True)) is ErrorClass.SAME_CALL_AGAIN
+    assert classify_error(error("_TIMED_OUT", abortable=True)) is ErrorClass.SEND_AGAIN
+    assert classify_error(error("_MSG_TIMED_OUT", abortable=True)) is ErrorClass.BROKERS_AWAY
 
 
 def test_nothing_of_requests_that_are_never_made_is_in_another_class() -> None:

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError
 from contexture.errors import RejectedError, RetriableError
 from contexture.kafka import FencedError, KafkaConfigurationError
 from contexture.kafka.callbacks import ClientCallbacks
-from contexture.kafka.error_codes import ErrorClass, meaning, translated
+from contexture.kafka.error_codes import ErrorClass, classify_error, translate_error
 
 
 def error(name, fatal=False, retriable=False, abortable=False):
@@ -36,7 +36,7 @@ def error(name, fatal=False, retriable=False, abortable=False):
     ],
 )
 def test_meaning(name, fatal, retriable, abortable, expected):
-    assert meaning(error(name, fatal, retriable, abortable)) is expected
+    assert classify_error(error(name, fatal, retriable, abortable)) is expected
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_meaning(name, fatal, retriable, abortable, expected):
     ],
 )
 def test_people_learn_what_to_do(name, kind, next_step):
-    found = translated(error(name), "committing", topic="cars")
+    found = translate_error(error(name), "committing", topic="cars")
     assert isinstance(found, kind)
     assert next_step in found.next_step
     assert name in found.message
@@ -106,7 +106,7 @@ def test_only_what_a_person_must_change_is_taken_from_the_log(name):
     ],
 )
 def test_a_denied_topic_is_reported_with_the_operation_that_was_tried(needs, advice):
-    found = translated(error("TOPIC_AUTHORIZATION_FAILED"), "trying", topic="cars", needs=needs)
+    found = translate_error(error("TOPIC_AUTHORIZATION_FAILED"), "trying", topic="cars", needs=needs)
     assert (found.next_step, found.message.partition(":")[0]) == (advice, "trying (topic cars) failed")
 
 
