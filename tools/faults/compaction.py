@@ -44,7 +44,7 @@ class CompactingLedger:
             time.sleep(0.2)
 
     def removed(self) -> int:
-        """How many offsets of the topic hold nothing any more."""
+        """Returns how many offsets of the topic hold nothing any more."""
         from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
         options = {**self.settings.consumer(isolation="read_uncommitted"), "enable.partition.eof": True}

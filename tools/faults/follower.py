@@ -83,7 +83,7 @@ class Follower:
         return cut
 
     def _ends(self, reader: Consumer) -> dict[Place, int]:
-        """Where each partition ends for a reader: the last stable offset for a read-committed one."""
+        """Returns where each partition ends for a reader: the last stable offset for a read-committed one."""
         return {place: reader.get_watermark_offsets(TopicPartition(*place), _CALL_SECONDS)[1] for place in self._places}
 
     @staticmethod
@@ -106,7 +106,7 @@ class Follower:
 
 
 def _places(client: Consumer, topics: Sequence[str]) -> list[Place]:
-    """The partitions of topics that were just made: each broker learns of them by itself."""
+    """Returns the partitions of topics that were just made: each broker learns of them by itself."""
     deadline = time.monotonic() + _JOIN_SECONDS
     while True:
         listed = client.list_topics(timeout=_CALL_SECONDS).topics

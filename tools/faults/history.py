@@ -134,7 +134,7 @@ def _torn_in_the_end(found: Sequence[Found], everything: Sequence[Expected]) -> 
 def _transactions(
     everything: Sequence[Expected],
 ) -> tuple[dict[tuple[object, ...], tuple[set[bytes], object]], dict[tuple[object, ...], int]]:
-    """The marks and the line of each transaction, and its place in the order of sending."""
+    """Returns the marks and the line of each transaction, and its place in the order of sending."""
     whole: dict[tuple[object, ...], tuple[set[bytes], object]] = {}
     for record in everything:
         whole.setdefault(record.transaction, (set(), record.line))[0].add(record.mark)

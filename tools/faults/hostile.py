@@ -173,7 +173,7 @@ def _finish(trial: Trial, shard: MemoryShard, tasks: int = _MOST_TASKS) -> None:
 
 
 def table(attacked: Sequence[Attacked]) -> Table:
-    """A row for each request and client: attacks, and how many of them broke something."""
+    """Returns a row for each request and client: attacks, and how many of them broke something."""
     columns = ("client", "request", "attacks", "broken", "lost", "doubled", "reordered", "torn", "ended with an error")
     made = Table(*columns, title="attacks of a hostile network, and records or transactions that were hit")
     for client in dict.fromkeys(each.client for each in attacked):

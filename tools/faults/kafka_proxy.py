@@ -397,7 +397,7 @@ class KafkaProxy:
 
 @contextlib.contextmanager
 def behind_proxy(**broker_config: str) -> Iterator[tuple[KafkaProxy, str, str]]:
-    """A broker whose clients all go through a proxy.
+    """Yields a broker whose clients all go through a proxy.
 
     Gives the proxy, the address that leads through it, and one that leads past it (for those that only look).
     """
@@ -418,7 +418,7 @@ async def _frame(reader: asyncio.StreamReader) -> bytes:
 
 
 def _error(request: Request, raw: bytes) -> str | None:
-    """The first error of an answer."""
+    """Returns the first error of an answer."""
     is_compact = request.version >= _COMPACT_FROM.get(request.api, 0)
     try:
         match request.api:

@@ -122,7 +122,7 @@ class RegistryChange:
 
 
 def paced(load: Load) -> Load:
-    """The same outbox with shards that are read slowly."""
+    """Returns the same outbox with shards that are read slowly."""
     shards = tuple(
         PacedShard(
             each.rows, outbox_id=each.outbox_id, sequence=each.sequence, shard=each.shard, batch_rows=_PACED_ROWS
@@ -133,7 +133,7 @@ def paced(load: Load) -> Load:
 
 
 def registry_log(last: int) -> list[RegistryChange]:
-    """What a registry did; each third transaction deletes too."""
+    """Returns what a registry did; each third transaction deletes too."""
     log: list[RegistryChange] = []
     for id in range(1, last + 1):
         log.append(RegistryChange(id, tuple(10 * (id % 5) + number for number in range(2 + id % 3))))
@@ -143,7 +143,7 @@ def registry_log(last: int) -> list[RegistryChange]:
 
 
 def registry_load(topic: str, log: Sequence[RegistryChange], *, outbox: str, sequence: int = 1) -> Load:
-    """A stretch of a registry's log as an outbox of one shard."""
+    """Returns a stretch of a registry's log as an outbox of one shard."""
     sent = [each.expected(topic) for each in log]
     rows = [
         OutboxRow(topic, record.key, record.value, transaction=number, headers=((MARK, record.mark),))

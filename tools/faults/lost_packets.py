@@ -56,7 +56,7 @@ def main(
 
 
 def attack(trial: Trial) -> Outcome:
-    """A sender holds, all packets are lost, it goes on, and 13.5 s later packets pass again."""
+    """Runs a sender that holds, loses all packets, continues, and has packets again 13.5 s later."""
     trial.further, trial.timeout_ms = {"socket.timeout.ms": 10_000}, 30_000
     load = paced(context_load(trial.make_topics(2), outbox="one", transaction=20))
     aim = Aim(trial.cell.moment, trial.random.randrange(3), trial.random.randint(1, 6))

@@ -59,11 +59,11 @@ class Probe:
             self._transactions += 1
 
     def wants(self, record: int) -> bool:
-        """Whether the sender holds after this record of the open transaction."""
+        """Returns whether the sender holds after this record of the open transaction."""
         return self._is_aim(Moment.MID_PRODUCE, record)
 
     def gives_up(self, record: int) -> bool:
-        """Whether the transaction is given up after this record of it; True once."""
+        """Returns whether the transaction is given up after this record of it; True once."""
         aim = self._gives_up
         if aim is None or (aim.transaction, aim.record) != (self._transactions, record):
             return False
@@ -102,6 +102,7 @@ class ProbedProducer:
     there too.
     """
 
+    # Any: confluent-kafka's producer, whose further methods are passed through.
     def __init__(self, producer: Any, probe: Probe, ledger_topic: str) -> None:
         self._producer, self._probe, self._ledger_topic = producer, probe, ledger_topic
         self._is_initialised = self._is_committing = False
@@ -154,5 +155,5 @@ class ProbedProducer:
 
 
 def said(words: Sequence[object], what: str) -> bool:
-    """Whether a message of a probe is of a kind."""
+    """Returns whether a message of a probe is of a kind."""
     return bool(words) and words[0] == what

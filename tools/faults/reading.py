@@ -20,7 +20,7 @@ _SILENT.setLevel(logging.CRITICAL + 1)
 
 
 def read_topics(bootstrap: str, topics: Sequence[str]) -> list[Found]:
-    """All that is committed in the topics; waits until no open transaction hides anything.
+    """Returns all that is committed in the topics; waits until no open transaction hides anything.
 
     Raises:
         TimeoutError: something stays hidden, or brokers are silent.
@@ -43,14 +43,14 @@ def read_topics(bootstrap: str, topics: Sequence[str]) -> list[Found]:
 
 
 def found(message: Message, place: tuple[str, int]) -> Found:
-    """A message as the checkers take it."""
+    """Returns a message as the checkers take it."""
     mark = dict(message.headers() or ()).get(MARK, b"")
     assert isinstance(mark, bytes)
     return Found(mark, *place, message.key(), message.value(), int(message.offset() or 0))
 
 
 def _ends(bootstrap: str, topics: Sequence[str]) -> dict[tuple[str, int], int]:
-    """Where each partition ends, open transactions included."""
+    """Returns where each partition ends, open transactions included."""
     with closing(consumer(bootstrap, "read_uncommitted")) as reader:
         listed = reader.list_topics(timeout=_CALL_SECONDS).topics
         places = [(topic, partition) for topic in topics for partition in listed[topic].partitions]
@@ -58,7 +58,7 @@ def _ends(bootstrap: str, topics: Sequence[str]) -> dict[tuple[str, int], int]:
 
 
 def consumer(bootstrap: str, isolation: str) -> Consumer:
-    """A plain one that says where partitions end."""
+    """Returns a plain one that says where partitions end."""
     return Consumer(
         {
             "bootstrap.servers": bootstrap,

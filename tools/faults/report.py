@@ -20,7 +20,7 @@ COLUMNS = (
 
 
 def by_scenario(outcomes: Sequence[Outcome]) -> list[tuple[str, ...]]:
-    """A row for each scenario, and the sum of all."""
+    """Returns a row for each scenario, and the sum of all."""
     names = list(dict.fromkeys(outcome.cell.scenario for outcome in outcomes))
     rows = [_row(name, [each for each in outcomes if each.cell.scenario == name]) for name in names]
     return [*rows, _row("all", outcomes)]
@@ -49,12 +49,12 @@ def tables(outcomes: Sequence[Outcome]) -> list[Table]:
 
 
 def disturbances(outcomes: Iterable[Outcome]) -> list[str]:
-    """A line for each run that something from outside disturbed: it found nothing wrong, and shows less."""
+    """Returns a line for each run that something from outside disturbed: it found nothing wrong, and shows less."""
     return [f"{_named(outcome)}: {outcome.disturbed}" for outcome in outcomes if outcome.disturbed]
 
 
 def complaints(outcomes: Iterable[Outcome]) -> list[str]:
-    """A line for each run that was not clean, with what repeats it."""
+    """Returns a line for each run that was not clean, with what repeats it."""
     return [
         f"{_named(outcome)}: "
         f"{'; '.join([*outcome.problems, *([] if outcome.verdict.is_clean else [str(outcome.verdict)])])}"

@@ -41,7 +41,7 @@ class Cell:
     seed: int
 
     def random(self) -> random.Random:
-        """The run's own source of chance."""
+        """Returns the run's own source of chance."""
         return random.Random(f"{self.seed}/{self.number}/{self.scenario}/{self.moment}")
 
 
@@ -135,7 +135,7 @@ class Trial:
         return self.topics
 
     def aim(self, moment: Moment | None = None, *, transactions: int = 3) -> Aim:
-        """An aim at the run's moment, or another, in one of a sender's first transactions."""
+        """Returns an aim at the run's moment, or another, in one of a sender's first transactions."""
         record = self.random.randint(1, self.most_records)
         return Aim(moment or self.cell.moment, self.random.randrange(transactions), record)
 
@@ -148,7 +148,7 @@ class Trial:
         gives_up: Aim | None = None,
         row: ExpectedRow = ExpectedRow.NONE,
     ) -> SenderProcess:
-        """A new sender of a shard; it holds at an aim, or gives up one transaction."""
+        """Returns a new sender of a shard; it holds at an aim, or gives up one transaction."""
         if aim is not None and aim.moment in {Moment.BEFORE_INIT, Moment.AFTER_INIT}:
             aim = Aim(aim.moment)
         return SenderProcess(SendOrder(self.client, self.publication, shard, shards, aim, gives_up=gives_up, row=row))
@@ -176,7 +176,7 @@ class Trial:
                 self.kill(sender)
 
     def kills_ahead(self, further: int) -> list[Aim]:
-        """The run's aim, then further ones inside transactions."""
+        """Returns the run's aim, then further ones inside transactions."""
         inside = sorted(INSIDE)
         return [self.aim(), *(self.aim(self.random.choice(inside), transactions=2) for _ in range(further))]
 

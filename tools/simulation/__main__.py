@@ -21,7 +21,7 @@ from tools.simulation.schedules import Found, replay, try_side_by_side
 
 
 def main() -> int:
-    """The number of schedules that came out wrong decides the exit status."""
+    """Runs schedules; the number of those that came out wrong decides the exit status."""
     arguments = _arguments()
     if arguments.replay is not None:
         verdict, trace = replay(arguments.replay, arguments.scenario, arguments.weather)

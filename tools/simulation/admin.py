@@ -27,13 +27,13 @@ class Answer:
         self._value, self._error = value, error
 
     def result(self, timeout: float | None = None) -> Any:
-        """The value, or the error raised."""
+        """Returns the value, or the error raised."""
         if self._error is not None:
             raise KafkaException(self._error)
         return self._value
 
     def exception(self, timeout: float | None = None) -> KafkaException | None:
-        """The error, None for none."""
+        """Returns the error, None for none."""
         return None if self._error is None else KafkaException(self._error)
 
 
@@ -80,7 +80,7 @@ class SimulatedAdmin:
         return 0
 
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> ClusterMetadata:
-        """The topics there are."""
+        """Returns the topics there are."""
         self._process.call(f"admin: list_topics({topic or ''})")
         if topic is not None:
             for place in self._world.places(topic):
@@ -90,7 +90,7 @@ class SimulatedAdmin:
     def list_offsets(
         self, asked: Mapping[Any, Any], isolation_level: Any = None, request_timeout: float = 10.0
     ) -> dict[Any, Answer]:
-        """Where partitions begin and end."""
+        """Returns where partitions begin and end."""
         committed = isolation_level == IsolationLevel.READ_COMMITTED
         self._process.call(f"admin: list_offsets ({'committed' if committed else 'all'})")
         return {place: self._offset(place, spec, committed) for place, spec in asked.items()}
@@ -134,7 +134,7 @@ class SimulatedAdmin:
         return {name: self._described(name) for name in topics.topic_names}
 
     def describe_configs(self, resources: Iterable[Any], **options: Any) -> dict[Any, Answer]:
-        """The configuration in force."""
+        """Returns the configuration in force."""
         self._process.call("admin: describe_configs")
         return {each: self._configured(each) for each in resources}
 
@@ -189,7 +189,7 @@ _NODE = SimpleNamespace(id=1, host="simulated", port=9092)
 
 
 def metadata(world: World, only: str | None) -> ClusterMetadata:
-    """All topics, or the one named; a missing one is listed with its error, as brokers do."""
+    """Returns all topics, or the one named; a missing one is listed with its error, as brokers do."""
     names = list(world.brokers.topics) if only is None else [only]
     topics: dict[str, TopicMetadata] = {}
     for name in names:

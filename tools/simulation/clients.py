@@ -60,15 +60,15 @@ class World:
         self._producers: dict[tuple[int, str], SimulatedProducer] = {}
 
     def process(self, name: str, body: Callable[[], None]) -> Process:
-        """A process of the run, not started."""
+        """Returns a process of the run, not started."""
         return Process(self.events, name, body)
 
     def metadata(self, only: str | None) -> ClusterMetadata:
-        """What brokers say of topics."""
+        """Returns what brokers say of topics."""
         return metadata(self, only)
 
     def places(self, topic: str) -> list[tuple[str, int]]:
-        """The partitions of a topic."""
+        """Returns the partitions of a topic."""
         found = self.brokers.topics.get(topic)
         return [] if found is None else [each.place for each in found.partitions]
 
@@ -115,7 +115,7 @@ def sleep(seconds: float) -> None:
 
 
 def wall_clock() -> float:
-    """The time of day of the run under way, in seconds since 1970."""
+    """Returns the time of day of the run under way, in seconds since 1970."""
     return time.time() if _world is None else wall_seconds(_world.events.clock())
 
 

@@ -36,7 +36,7 @@ class SimulatedMessage:
         return self._place[1]
 
     def offset(self) -> int:
-        """Where it is."""
+        """Returns where it is."""
         return self._offset
 
     def error(self) -> KafkaError | None:
@@ -44,17 +44,17 @@ class SimulatedMessage:
         return self._error
 
     def key(self) -> bytes | None:
-        """The record's."""
+        """Returns the record's."""
         return None if self._record is None else self._record.key
 
     def value(self) -> bytes | str | None:
-        """The record's, or the text of the error."""
+        """Returns the record's, or the text of the error."""
         if self._record is None:
             return None if self._error is None else self._error.str()
         return self._record.value
 
     def headers(self) -> list[tuple[str, bytes | None]] | None:
-        """The record's."""
+        """Returns the record's."""
         return list(self._record.headers) if self._record and self._record.headers else None
 
     def timestamp(self) -> tuple[int, int]:
@@ -81,7 +81,7 @@ class SimulatedConsumer:
         self._buffer: deque[SimulatedMessage] = deque()
 
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:
-        """The topics there are."""
+        """Returns the topics there are."""
         self._process.call(f"consumer: list_topics({topic or ''})")
         return self._world.metadata(topic)
 
@@ -92,7 +92,7 @@ class SimulatedConsumer:
         self._buffer.clear()
 
     def poll(self, timeout: float = -1) -> SimulatedMessage | None:
-        """The next record or error; None when nothing came in time."""
+        """Returns the next record or error; None when nothing came in time."""
         self._fill(timeout)
         return self._buffer.popleft() if self._buffer else None
 
@@ -102,7 +102,7 @@ class SimulatedConsumer:
         return [self._buffer.popleft() for _ in range(min(num_messages, len(self._buffer)))]
 
     def get_watermark_offsets(self, place: Any, timeout: float | None = None, cached: bool = False) -> tuple[int, int]:
-        """The first and the last offset of a partition."""
+        """Returns the first and the last offset of a partition."""
         self._process.call("consumer: get_watermark_offsets")
         found = self._world.brokers.partition((place.topic, place.partition))
         assert found is not None

@@ -84,7 +84,7 @@ class Coordinator:
         return "NO_ERROR"
 
     def holds(self, producer: int, epoch: int, place: Place) -> bool:
-        """What a partition's broker asks before it takes the first record of a transaction."""
+        """Returns what a partition's broker asks before it takes the first record of a transaction."""
         return any(
             each.producer == producer and each.epoch == epoch and each.state == ONGOING and place in each.places
             for each in self.transactions.values()

@@ -18,7 +18,7 @@ _BEGINS = 1_800_000_000.0
 
 
 def wall_seconds(now: float) -> float:
-    """The time of day at a moment of a run."""
+    """Returns the time of day at a moment of a run."""
     return _BEGINS + now
 
 
@@ -117,7 +117,7 @@ class Process:
             self._yield()
 
     def owns(self, act: Callable[[], None]) -> Callable[[], None]:
-        """An act of this process's clients: nothing once it is dead, later while it is stopped."""
+        """Returns an act of this process's clients: nothing once it is dead, later while it is stopped."""
 
         def acted() -> None:
             if not self.is_alive:
@@ -208,7 +208,7 @@ class Events:
         return True
 
     def clock(self) -> float:
-        """The time now; a microsecond passes with each look, so that no two moments are the same."""
+        """Returns the time now; a microsecond passes with each look, so that no two moments are the same."""
         self.now += 1e-6
         return self.now
 

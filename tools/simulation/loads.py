@@ -26,7 +26,7 @@ class Shard(MemoryShard):
     bytes: int = 0
 
     def batches(self, from_position: int) -> Iterator[pa.RecordBatch]:
-        """The rows from a position on."""
+        """Yields the rows from a position on."""
         if from_position < self.records:
             yield _columns(self).slice(from_position)
 
@@ -63,7 +63,7 @@ def _columns(shard: Shard) -> pa.RecordBatch:
 
 @lru_cache(maxsize=256)
 def load(sequence: int, shards: int, records: int, transaction: int) -> Load:
-    """An outbox of so many records; equal ones have the same id."""
+    """Returns an outbox of so many records; equal ones have the same id."""
     outbox = f"o{sequence}-{shards}-{records}-{transaction}"
     rows: list[list[OutboxRow]] = [[] for _ in range(shards)]
     values: dict[bytes, tuple[int, int, int]] = {}

@@ -81,7 +81,7 @@ class Network:
         self.weather = Weather()
 
     def happens(self, what: Mapping[str, float], kind: str) -> bool:
-        """Whether something befalls a request; draws nothing where it can't."""
+        """Returns whether something befalls a request; draws nothing where it can't."""
         likely = what.get(kind, 0.0)
         return likely > 0 and self.events.random.random() < likely
 

@@ -79,7 +79,7 @@ class Partition:
         return min(self.open.values(), default=self.end)
 
     def has_ongoing(self, producer: int, epoch: int) -> bool:
-        """Whether a producer of that epoch has undecided records here: then brokers ask no coordinator."""
+        """Returns whether a producer of that epoch has undecided records here: then brokers ask no coordinator."""
         return producer in self.open and self.producers[producer].epoch == epoch
 
     def append(self, batch: Batch, now: float) -> str:
@@ -122,7 +122,7 @@ class Partition:
         self.end += 1
 
     def visible(self) -> list[LogRecord]:
-        """What a read-committed reader gets from the beginning."""
+        """Returns what a read-committed reader gets from the beginning."""
         stable = self.stable_end
         return [each for each in self.records if each.fate == COMMITTED and each.offset < stable]
 

@@ -86,7 +86,7 @@ class Plan:
 
 
 def plan_of(seed: int, scenario: str | None = None, weather: str | None = None) -> Plan:
-    """The schedule of a seed.
+    """Returns the schedule of a seed.
 
     Args:
         seed: any number.

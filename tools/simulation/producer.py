@@ -31,7 +31,7 @@ _SHOWN = 70
 
 
 def kafka_error(name: str, *, fatal: bool = False, retriable: bool = False, abortable: bool = False) -> KafkaError:
-    """The client's error of a name."""
+    """Returns the client's error of a name."""
     return KafkaError(getattr(KafkaError, name), f"simulated {name}", fatal, retriable, abortable)
 
 
@@ -42,7 +42,7 @@ class DeliveryReport:
         self._topic, self._error = topic, error
 
     def topic(self) -> str:
-        """Where the record was to go."""
+        """Returns where the record was to go."""
         return self._topic
 
     def error(self) -> KafkaError | None:
@@ -98,7 +98,7 @@ class SimulatedProducer:
     # What a sender calls.
 
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:
-        """The topics there are."""
+        """Returns the topics there are."""
         self._process.call(f"list_topics({topic or ''})")
         return self._world.metadata(topic)
 

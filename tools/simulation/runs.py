@@ -118,7 +118,7 @@ class Run:
         self._alive = 0
 
     def carry_out(self) -> Verdict:
-        """What came of the schedule; nothing of it is logged, because traces show more."""
+        """Returns what came of the schedule; nothing of it is logged, because traces show more."""
         log = logging.getLogger("contexture")
         level = log.level
         log.setLevel(logging.CRITICAL + 1)

@@ -61,7 +61,7 @@ def try_schedules(
 def try_side_by_side(
     first: int, count: int, scenario: str | None = None, weather: str | None = None, *, workers: int = 1
 ) -> Iterator[Found]:
-    """The same in several processes; comes in any order."""
+    """Yields the same in several processes; comes in any order."""
     if workers == 1:
         yield from try_schedules(first, count, scenario, weather)
         return

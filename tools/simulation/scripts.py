@@ -35,7 +35,7 @@ class Lab:
     sleep: Callable[[float], None] = time.sleep
 
     def topic(self, partitions: int = 1) -> str:
-        """A new topic."""
+        """Returns a new topic."""
         name, client = f"{self.name}-topic", self.admin({})
         for made in client.create_topics([NewTopic(name, partitions, 1)]).values():
             made.result()
@@ -43,14 +43,14 @@ class Lab:
         return name
 
     def sender(self, suffix: str = "", timeout_ms: int = 60_000) -> Any:
-        """A transactional producer that has fenced those before it."""
+        """Returns a transactional producer that has fenced those before it."""
         options = {"transactional.id": f"{self.name}{suffix}", "transaction.timeout.ms": timeout_ms}
         made = self.producer(options)
         made.init_transactions(30)
         return made
 
     def ends(self, topic: str, partition: int = 0) -> tuple[int, int]:
-        """Where a partition ends: for readers of committed records, and for all."""
+        """Returns where a partition ends: for readers of committed records, and for all."""
         client, place = self.admin({}), TopicPartition(topic, partition)
         latest: Callable[[], Any] = OffsetSpec.latest
         levels = (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
@@ -59,7 +59,7 @@ class Lab:
         return first, second
 
     def await_stable(self, topic: str) -> tuple[int, int]:
-        """The same, once the markers of what was ended are there."""
+        """Returns the same, once the markers of what was ended are there."""
         for _ in range(200):
             found = self.ends(topic)
             if found[0] == found[1]:
@@ -91,7 +91,7 @@ def _put(sender: Any, topic: str, *values: str) -> None:
 
 
 def _failure(call: Callable[[], object]) -> tuple[str, bool]:
-    """The name of the error that a call fails with, and whether the client is done for."""
+    """Returns the name of the error that a call fails with, and whether the client is done for."""
     try:
         call()
     except KafkaException as failure:

@@ -67,7 +67,7 @@ def judge(brokers: Brokers, loads: Sequence[Load], concluded: Sequence[bool], ve
 
 
 def missing(brokers: Brokers, load: Load, shard: int) -> list[bytes]:
-    """The records of a shard that no reader of committed records sees."""
+    """Returns the records of a shard that no reader of committed records sees."""
     seen = {each.value for topic in brokers.topics.values() for part in topic.partitions for each in part.visible()}
     return [value for value, (number, _, _) in load.values.items() if number == shard and value not in seen]
 

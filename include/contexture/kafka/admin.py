@@ -123,7 +123,7 @@ class TopicConfigs(AdminCalls):
             self._settle(alter, "configuring")
 
     def configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
-        """The configuration in force of existing topics."""
+        """Returns the configuration in force of existing topics."""
         from confluent_kafka.admin import ConfigResource, ResourceType
 
         found: dict[str, dict[str, str]] = {}
@@ -187,7 +187,7 @@ class TopicListing(AdminCalls):
     """The topics of a cluster."""
 
     def listed(self, only: str | None = None) -> dict[str, ListedTopic]:
-        """All topics this user may see (or the one named, if it exists), in one request.
+        """Returns all topics this user may see (or the one named, if it exists), in one request.
 
         A topic of which a broker can't say yet where it is (its leader is being chosen) is asked for again.
         """
@@ -203,7 +203,7 @@ class TopicListing(AdminCalls):
             time.sleep(VISIBLE_POLL_SECONDS)
 
     def found(self, name: str) -> ListedTopic | None:
-        """The topic of this name; None when several listings in succession have none.
+        """Returns the topic of this name; None when several listings in succession have none.
 
         Each listing is answered by any broker, and the one that answers may be the one that is behind.
         """
@@ -215,7 +215,7 @@ class TopicListing(AdminCalls):
         return None
 
     def brokers(self) -> int:
-        """How many brokers the cluster has."""
+        """Returns how many brokers the cluster has."""
         metadata = self._until_answered(lambda: self._client.list_topics(timeout=LISTING_SECONDS), "listing")
         return max(1, len(metadata.brokers))
 
@@ -413,7 +413,7 @@ class TopicOffsets(TopicListing):
 
 
 def _led(first: ListOffsetsResultInfo, last: ListOffsetsResultInfo) -> FirstOffset:
-    """Where a partition's records begin, and whether its leader of then is that of now."""
+    """Returns where a partition's records begin, and whether its leader of then is that of now."""
     epochs = (first.leader_epoch, last.leader_epoch)
     return FirstOffset(int(first.offset), None not in epochs and epochs[0] == epochs[1])
 

@@ -61,7 +61,7 @@ class BrokerWait:
         self._report_or_raise(now, now - started, cause)
 
     def now(self) -> float:
-        """The time on the clock that waits are counted by."""
+        """Returns the time on the clock that waits are counted by."""
         return self._clock()
 
     def _report_or_raise(self, now: float, waited: float, cause: str) -> None:

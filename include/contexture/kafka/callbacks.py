@@ -26,7 +26,7 @@ _UNREACHABLE: Final = frozenset({"_ALL_BROKERS_DOWN", "_TRANSPORT"})
 _NO_LOGIN: Final = "not valid in current SASL state"
 _LOOK_EVERY_SECONDS: Final = 30.0
 
-# A transaction that failed while records were given to it says why, and of which topic, in the client's log alone.
+# Why a transaction failed while records were added to it, and of which topic, is in the client's log alone.
 _FAILED: Final = re.compile(r"Current transaction failed in state \w+: (?P<text>.*) \((?P<name>\w+)\)$", re.DOTALL)
 _DENIED: Final = re.compile(r'Failed to add partition "(.+)" \[\d+\] to transaction: .*Topic authorization failed')
 # Each answer to a request that ends a transaction, or its loss: librdkafka sends it again without any other word.
@@ -149,7 +149,7 @@ class ClientCallbacks:
         return True
 
     def cause(self, otherwise: KafkaErrorLike) -> tuple[KafkaErrorLike, str | None]:
-        """The error that explains a failure best, and its topic if it has one."""
+        """Returns the error that explains a failure best, and its topic if it has one."""
         if self.undelivered is not None:
             return self.undelivered
         if otherwise.name() in _CONSEQUENCES and self.fatal is not None:

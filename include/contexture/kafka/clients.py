@@ -63,14 +63,14 @@ T = TypeVar("T")
 
 
 def client_error() -> type[Exception]:
-    """The exception class of the client, for `except client_error()` (looked up only when something failed)."""
+    """Returns the exception class of the client, for `except client_error()` (looked up only when something failed)."""
     from confluent_kafka import KafkaException
 
     return KafkaException
 
 
 def call_errors() -> tuple[type[Exception], ...]:
-    """What calls of a producer raise, for `except call_errors()`; `error_in` gives the Kafka error.
+    """Returns what calls of a producer raise, for `except call_errors()`; `error_in` gives the Kafka error.
 
     A fatal error is raised by whatever call serves callbacks. When a delivery report is served by the same call, it is
     run with that exception already raised, and Python makes a SystemError of it. Under load the client has also been
@@ -98,7 +98,7 @@ def call_client(call: Callable[[], T]) -> T:
 
 
 def error_in(failure: BaseException) -> KafkaErrorLike:
-    """The Kafka error inside an exception of the client; `_FAIL` where it has none."""
+    """Returns the Kafka error inside an exception of the client; `_FAIL` where it has none."""
     from confluent_kafka import KafkaError
 
     if isinstance(failure, SystemError) and isinstance(failure.__cause__, client_error()):
@@ -110,7 +110,7 @@ def error_in(failure: BaseException) -> KafkaErrorLike:
 def transactional_producer(
     settings: ClientSettings, transactional_id: str, watch: ClientCallbacks
 ) -> TransactionalProducer:
-    """A new producer that reports to `watch`; it is not connected yet.
+    """Returns a new producer that reports to `watch`; it is not connected yet.
 
     Raises:
         KafkaConfigurationError: the client refuses the settings.
@@ -160,7 +160,7 @@ def connect(client: ListsTopics, topic: str | None, seconds: float) -> None:
 
 
 def admin(settings: ClientSettings, watch: ClientCallbacks) -> AdminClient:
-    """A new admin client that reports to `watch`."""
+    """Returns a new admin client that reports to `watch`."""
     from confluent_kafka.admin import AdminClient
 
     _prepare(watch, settings)
@@ -209,7 +209,7 @@ def _explain(watch: ClientCallbacks, settings: ClientSettings) -> None:
 
 
 def _unusable(problem: Exception, settings: ClientSettings) -> Exception:
-    """The error of a client that can't be made; `from None`, for the client may quote what it was given."""
+    """Returns the error of a client that can't be made; `from None`, because the client may quote its options."""
     said = error_in(problem).str() if isinstance(problem, client_error()) else str(problem)
     text = settings.without_secrets(said).strip()
     if _KERBEROS in text:

@@ -104,7 +104,7 @@ class CheckRecords:
         return max(1, self.largest_bytes - len(self._transactional_id.encode()) - _OVERHEAD_BYTES)
 
     def initialise(self) -> None:
-        """Only asks for the right to the transactional id.
+        """Checks the right to the transactional id alone.
 
         Raises:
             KafkaConfigurationError: it is refused.
@@ -156,7 +156,7 @@ _CLOCK_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """How a step went: passed (None: it could not be tried), what was found, and what to do."""
+    """How a step went: passed (None: it could not be checked), what was found, and what to do."""
 
     passed: bool | None
     detail: str
@@ -186,7 +186,7 @@ class ConnectionCheck:
         return self._topic is not None and self._topic != self._given_topic
 
     def log_in(self) -> CheckResult:
-        """Asks for the cluster's metadata, which only users get."""
+        """Requests the cluster's metadata, which only users get."""
         broker_wait = BrokerWait(self._timeout_seconds)
         while True:
             try:
@@ -202,7 +202,7 @@ class ConnectionCheck:
         return CheckResult(True, f"{_as_whom(self._settings)}; {len(metadata.topics)} topics may be seen")
 
     def reach_others(self) -> list[AddressProbe]:
-        """Tries the brokers that name themselves otherwise than `bootstrap.servers` does."""
+        """Probes the brokers that name themselves otherwise than `bootstrap.servers` does."""
         named = {part.strip() for part in self._settings.bootstrap_servers.split(",")}
         found = probe_addresses([broker for broker in self.brokers if broker not in named], self._timeout_seconds)
         remedy = "let this machine reach the advertised.listeners of this broker, or correct them at the broker"
@@ -211,7 +211,7 @@ class ConnectionCheck:
         ]
 
     def create_topic(self) -> CheckResult:
-        """Makes a topic; where one is given, only asks whether one could be made."""
+        """Makes a topic; where one is named, only checks whether one could be made."""
         from confluent_kafka.admin import NewTopic
 
         name = f"contexture.connection-test.{uuid.uuid4().hex}"
@@ -270,7 +270,7 @@ class ConnectionCheck:
                 "or lower message.max.bytes",
             )
         if arrived != value:
-            return CheckResult(False, "the record came back with other bytes", "look at the proxies before the brokers")
+            return CheckResult(False, "the record came back with other bytes", "check the proxies before the brokers")
         return CheckResult(True, f"a record of that size passes: {said}")
 
     def compare_clocks(self) -> CheckResult:
@@ -292,11 +292,11 @@ class ConnectionCheck:
 
 
 def clock_verdict(sent: SentTestRecord | None) -> CheckResult:
-    """What a record that came back says of the broker's clock; None: there is no record."""
+    """Returns what a record that came back says of the broker's clock; None: there is no record."""
     if sent is None:
         return CheckResult(None, "not tried: no transaction was committed")
     if not sent.record.is_brokers_time:
-        return CheckResult(None, "not tried: the topic keeps the times of senders", "try without --topic")
+        return CheckResult(None, "not tried: the topic keeps the times of senders", "repeat the test without --topic")
     at = sent.record.timestamp_ms / 1000
     apart = max(sent.before - at, at - sent.after, 0.0)
     if apart <= _CLOCK_SECONDS:
@@ -329,7 +329,7 @@ class Check:
     Attributes:
         name: `server host:port` for each bootstrap server, `authentication`, `broker host:port` for each broker that
             names itself otherwise, `create topics`, `transactions`, `message size`, `clock`.
-        passed: None when it could not be tried, for a reason that the detail shows.
+        passed: None when it could not be checked, for a reason that the detail shows.
         detail: what was found.
         seconds: how long it took.
         remedy: what to do; empty when there is nothing to do.
@@ -377,7 +377,7 @@ def test_connection(
     topic: str | None = None,  # noqa: PT028 - likewise
     on_step: Callable[[Check], None] = lambda check: None,  # noqa: PT028 - likewise
 ) -> ConnectionReport:
-    """Tries what a publication needs, on records of its own in a topic of its own, which is removed again.
+    """Checks what a publication needs, on records of its own in a topic of its own, which is removed again.
 
     Every bootstrap server, the login, making topics, a transaction that is read back as committed, a record of the
     connection's largest size that no codec makes smaller, and the brokers' clock.

@@ -49,10 +49,10 @@ class Closes(Protocol):
 
 
 def close_within(client: Closes, seconds: float = LEAVE_SECONDS) -> bool:
-    """Closes a client, but waits for it no longer than so many seconds; gives whether it is closed.
+    """Closes a client, but waits for it no longer than so many seconds; returns whether it is closed.
 
     While partitions move, the client library has been seen never to come back from this call (librdkafka 2.16: some one
-    in a hundred), and no signal reaches a thread that waits in there. Nothing is lost by going on: what was done is
+    in a hundred), and no signal reaches a thread that waits in there. Nothing is lost by continuing: what was done is
     committed by itself, and brokers give the partitions away when they no longer hear that they are read. For the same
     reason an error of the call is reported in the log only.
     """
@@ -175,7 +175,7 @@ class GroupMember:
         close_within(self._live())
 
     def assigned(self) -> list[Place]:
-        """The partitions that this member reads now."""
+        """Returns the partitions that this member reads now."""
         return sorted((place.topic, place.partition) for place in self._live().assignment())
 
     def records(self, *, idle_seconds: float | None = None) -> Iterator[TopicRecord]:
@@ -293,7 +293,7 @@ class CommittedReader:
         self._timeout_seconds = timeout_seconds
 
     def topics(self) -> list[str]:
-        """The topics that are read, by name."""
+        """Returns the topics that are read, by name."""
         return self._names(self._admin(BrokerWait(self._timeout_seconds)))
 
     def records(self, since: Start = None) -> Iterator[TopicRecord]:

@@ -98,7 +98,7 @@ def parts(address: str) -> HostAndPort:
     return HostAndPort(host.strip("[]"), int(port))
 
 
-# Someone listens there, or the client had heard nothing; a busy broker takes its time for a handshake.
+# A listener is there, or the client had received nothing; a busy broker needs time for a handshake.
 _SECONDS: Final = 10.0
 _ADDRESS = re.compile(r"ssl://(.+?):(\d+)/", re.IGNORECASE)
 _EXPIRED, _NOT_YET = 10, 9
@@ -124,7 +124,7 @@ def explain_handshake(settings: ClientSettings, error: KafkaErrorLike, doing: st
 
 
 def _of_broker(settings: ClientSettings, host: str, port: int) -> Explanation | None:
-    """What is wrong with the broker's certificate, and what to do."""
+    """Returns what is wrong with the broker's certificate, and what to do."""
     options = settings.admin()
     if str(options.get("enable.ssl.certificate.verification", True)).lower() == "false":
         return None
@@ -162,7 +162,7 @@ def _sentence(code: int, host: str, certificate: x509.Certificate | None) -> Exp
 
 
 def _of_ours(settings: ClientSettings, text: str) -> Explanation | None:
-    """What is wrong with our own certificate, where the broker refused it."""
+    """Returns what is wrong with our own certificate, where the broker refused it."""
     alert = _ALERT.search(text)
     certificate = _our_certificate(settings.admin())
     if certificate is not None and certificate.not_valid_after_utc < datetime.now(UTC):
@@ -211,7 +211,7 @@ def _shake_hands(context: ssl.SSLContext, host: str, port: int) -> bytes:
 def _certificate_of(host: str, port: int) -> x509.Certificate | None:
     from cryptography import x509
 
-    # Nothing is sent over this connection: the certificate that was refused is only looked at.
+    # Nothing is sent over this connection: the certificate that was refused is only read.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -269,7 +269,7 @@ class DetectedProtocol:
     mechanisms: tuple[str, ...] | None
 
     def differs_from(self, protocol: str) -> bool:
-        """Whether a client of that `security.protocol` would not be understood."""
+        """Returns whether a client of that `security.protocol` would not be understood."""
         if self.tls != protocol.endswith("SSL"):
             return True
         return self.mechanisms is not None and bool(self.mechanisms) != protocol.startswith("SASL")
@@ -296,7 +296,7 @@ def other_protocol(settings: ClientSettings, doing: str) -> KafkaConfigurationEr
 
 
 def listener(host: str, port: int) -> DetectedProtocol | None:
-    """What is spoken at an address; None where no one answers as a broker of Kafka would."""
+    """Returns what is spoken at an address; None where no one answers as a broker of Kafka would."""
     plain = _asked(host, port, tls=False)
     return plain if plain is not None else _asked(host, port, tls=True)
 
@@ -361,7 +361,7 @@ def _texts(answer: bytes, at: int, count: int) -> tuple[str, ...] | None:
     for _ in range(count):
         (length,) = struct.unpack_from(">h", answer, at)
         text = answer[at + 2 : at + 2 + length] if length > 0 else b""
-        # A length below zero would lead back, for ever.
+        # A length below zero would lead back without end.
         if not _MECHANISM.fullmatch(text):
             return None
         found.append(text.decode("ascii"))

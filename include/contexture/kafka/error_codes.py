@@ -43,7 +43,7 @@ HINTS: Final[Mapping[str, str]] = {
     "SASL_AUTHENTICATION_FAILED": _LOGIN,
     "UNSUPPORTED_SASL_MECHANISM": "set a sasl.mechanism that the brokers offer",
     "ILLEGAL_SASL_STATE": "check security.protocol and sasl.mechanism of the Kafka connection",
-    "SECURITY_DISABLED": "the brokers check no permissions: take what asks for them out of the Kafka connection",
+    "SECURITY_DISABLED": "the brokers check no permissions: remove the options for them from the Kafka connection",
     "_SSL": "check security.protocol, ssl.ca.location and the client's certificate",
     "_UNKNOWN_PROTOCOL": "correct security.protocol of the Kafka connection",
     "_FS": "check the files that the Kafka connection names: they must be there and readable",
@@ -144,7 +144,7 @@ REFUSALS: Final = frozenset({"_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAI
 
 
 def classify_error(error: KafkaErrorLike) -> ErrorClass:
-    """What a sender does about this error."""
+    """Returns what a sender does about this error."""
     found = MEANINGS.get(error.name(), ErrorClass.SEND_AGAIN)
     if found in _BY_NAME_ALONE:
         return found
@@ -163,11 +163,11 @@ def translate_error(
     by_broker: bool = False,
     needs: str = "WRITE and DESCRIBE",
 ) -> ContextureError:
-    """The error of ours that a caller gets for it.
+    """Returns the error of ours that a caller gets for it.
 
     Args:
         error: the client's.
-        doing: what was tried.
+        doing: what was attempted.
         topic: of which topic, if it is known.
         by_broker: a record that can't be sent was refused by the brokers, not by the client before it left.
         needs: the operations on the topic that a user has to be allowed for it.
@@ -196,12 +196,12 @@ def translate_error(
         case _:
             return RetriableError(
                 message,
-                next_step="look at the brokers' logs, then clear the task: it continues from the ledger's position",
+                next_step="check the brokers' logs, then clear the task: it continues from the ledger's position",
             )
 
 
 def fenced(message: str) -> FencedError:
-    """The error for a sender whose place another one took."""
+    """Returns the error for a sender whose place another one took."""
     return FencedError(
         f"another sender took over this shard ({message})",
         next_step="leave it to the other sender (a second instance, or a task cleared while this one ran); "
@@ -211,7 +211,7 @@ def fenced(message: str) -> FencedError:
 
 
 def misconfigured(problem: Exception) -> ConfigurationError:
-    """The error for a client that can not even be made."""
+    """Returns the error for a client that can not even be made."""
     return KafkaConfigurationError(
         f"no Kafka client can be made with these settings: {problem.args[0] if problem.args else problem}",
         next_step="correct the extra of the Kafka connection",

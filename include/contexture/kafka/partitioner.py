@@ -21,7 +21,7 @@ _POSITIVE: Final = 0x7FFFFFFF
 
 
 def murmur2(key: bytes) -> int:
-    """The 32-bit hash of a key, unsigned."""
+    """Returns the 32-bit hash of a key, unsigned."""
     length = len(key)
     whole = length & ~3
     h = _SEED ^ length
@@ -36,7 +36,7 @@ def murmur2(key: bytes) -> int:
 
 
 def partition_for(key: bytes | None, partitions: int) -> int:
-    """The partition (or shard) of a key among `partitions`; 0 for a record without a key."""
+    """Returns the partition (or shard) of a key among `partitions`; 0 for a record without a key."""
     if key is None:
         return 0
     return (murmur2(key) & _POSITIVE) % partitions

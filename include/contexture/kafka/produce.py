@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, repeat
 from operator import length_hint
-from typing import Any, cast
+from typing import Any, cast  # Any: column types differ
 
 import pyarrow as pa
 

@@ -76,7 +76,7 @@ class ProducerCalls:
         self.refused_topic = topic
 
     def take_reports(self, seconds: float = 0) -> None:
-        """Lets callbacks be called; a fatal error is raised here by the client instead of being given to one."""
+        """Lets callbacks be called; a fatal error that the client raises here counts as reported on one."""
         self._report_failure(lambda: self.producer.poll(seconds))
 
     def await_empty(self, doing: str) -> None:
@@ -151,7 +151,7 @@ class ProducerCalls:
             self.watch.on_error(error_in(failure))
 
     def explained(self, error: KafkaErrorLike, doing: str) -> Exception:
-        """What a failed call means, with the reasons that came by callback."""
+        """Returns what a failed call means, with the reasons that came by callback."""
         self.take_reports()
         if error.name() == _FATAL and self.watch.fatal is None:
             self._learn_fatal()
@@ -216,12 +216,12 @@ _URN = b"urn:sdmx:"
 
 
 def record_name(key: bytes | None) -> str:
-    """A record by its key where that is a structure's URN; other keys may hold data and are not shown."""
+    """Returns a record by its key where that is a structure's URN; other keys may hold data and are not shown."""
     return key.decode(errors="replace") if key is not None and key.startswith(_URN) else "a record"
 
 
 def naming_largest(refused: RejectedError, rows: pa.RecordBatch) -> RejectedError:
-    """The client's refusal of one of these rows, with the largest of them, for the client names none."""
+    """Returns the client's refusal of one of these rows, with the largest of them, because the client names none."""
     sizes = pc.add(_lengths(rows, "key"), _lengths(rows, "value"))
     size = pc.max(sizes).as_py()
     index = pc.index(sizes, size).as_py()
@@ -421,7 +421,7 @@ class ProducerSession:
         self._watch.begin_end()
         self._calls.until_done(call, doing)
         self._calls.began = None
-        # The client logs an answer before the call returns, and gives its log away when it is asked for reports.
+        # The client logs an answer before the call returns, and passes its log on when reports are taken.
         self._calls.take_reports()
         self.is_uncertain = not self._watch.ended_at_once
         if self.is_uncertain:

@@ -45,7 +45,7 @@ class PropertyDescription:
 
 @cache
 def catalogue() -> Mapping[str, PropertyDescription]:
-    """What the installed client knows, by name."""
+    """Returns what the installed client knows, by name."""
     from confluent_kafka import cimpl
 
     # Symbols of librdkafka are found through the module that is linked to it, however it was installed.
@@ -60,7 +60,7 @@ def catalogue() -> Mapping[str, PropertyDescription]:
 
 
 def _described(library: ctypes.CDLL) -> str:
-    """The table of its properties that the client prints; Python's client shows it nowhere else."""
+    """Returns the table of its properties that the client prints; Python's client shows it nowhere else."""
     system = ctypes.CDLL(None)
     system.fdopen.restype = ctypes.c_void_p
     system.fdopen.argtypes = [ctypes.c_int, ctypes.c_char_p]
@@ -104,7 +104,7 @@ _REFRESHES: Final = 3
 
 
 def of_producer(options: Mapping[str, object]) -> dict[str, object]:
-    """What follows from a transactional producer's options, by the client's main names."""
+    """Returns what follows from a transactional producer's options, by the client's main names."""
     found = _of_all(options) | {"max.in.flight.requests.per.connection": _IN_FLIGHT}
     if timeout_ms := _number(options, "transaction.timeout.ms"):
         found |= {"message.timeout.ms": int(timeout_ms), "socket.timeout.ms": max(int(timeout_ms) - 100, 900)}
@@ -114,7 +114,7 @@ def of_producer(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def of_consumer(options: Mapping[str, object]) -> dict[str, object]:
-    """What follows from a consumer's options, by the client's main names."""
+    """Returns what follows from a consumer's options, by the client's main names."""
     queue, largest = _number(options, "queued.max.messages.kbytes"), _number(options, "message.max.bytes")
     fetched = _FETCHED_BYTES if queue is None else min(_FETCHED_BYTES, int(queue) * _KBYTE)
     return _of_all(options) | {"fetch.max.bytes": max(fetched, int(largest or _LARGEST_BYTES))}
@@ -130,7 +130,7 @@ def _of_all(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def _number(options: Mapping[str, object], name: str) -> float | None:
-    """What the client itself would refuse counts as not given."""
+    """Returns the settings that the client accepts; what it would refuse counts as absent."""
     try:
         return float(str(options[name]))
     except (KeyError, ValueError):
@@ -148,7 +148,7 @@ def unknown(names: Iterable[str]) -> list[str]:
 
 
 def refusal(names: Iterable[str]) -> KafkaConfigurationError:
-    """The error for names that mean nothing."""
+    """Returns the error for names that mean nothing."""
     found = sorted(names)
     meant = {name: nearest for name in found if (nearest := _nearest(name))}
     one = "it" if len(found) == 1 else "them"
@@ -161,7 +161,7 @@ def refusal(names: Iterable[str]) -> KafkaConfigurationError:
 
 
 def refusal_of(text: str) -> KafkaConfigurationError | None:
-    """The error for the name that the client said it doesn't know; None where it said something else."""
+    """Returns the error for a name that the client does not know; None where its text names none."""
     found = _UNKNOWN.search(text)
     return refusal([found[1]]) if found is not None else None
 
@@ -206,7 +206,7 @@ class ClientProperty:
 
 
 def client_properties(settings: ClientSettings | None = None) -> tuple[ClientProperty, ...]:
-    """All properties by name; without settings as they are where a connection says nothing but its brokers.
+    """Returns all properties by name; without settings as they are where a connection says nothing but its brokers.
 
     Stores of Java clients are shown as they are named, and not read.
 
@@ -237,7 +237,7 @@ def _by_main_name(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def _main_name(name: str) -> str:
-    """The name that it is an alias of, or itself."""
+    """Returns the name that it is an alias of, or itself."""
     known = catalogue().get(name)
     return known.alias_of if known is not None and known.alias_of else name
 

@@ -36,7 +36,7 @@ for the beginning."""
 
 
 def starts_of(admin: TopicAdmin, consumer: Consumer, places: Sequence[Place], start: Start) -> dict[Place, int]:
-    """The first offset to read of each partition.
+    """Returns the first offset to read of each partition.
 
     Raises:
         OffsetGoneError: one that is asked for is not there any more, or not yet.
@@ -55,7 +55,7 @@ def starts_of(admin: TopicAdmin, consumer: Consumer, places: Sequence[Place], st
 
 
 def offset_gone(place: Place, why: str) -> OffsetGoneError:
-    """The error for an offset out of range: going on at another one would leave records out in silence."""
+    """Returns the error for an offset out of range: continuing at another one would leave records out silently."""
     topic, partition = place
     return OffsetGoneError(
         f"{topic}[{partition}] can not be read from where it should: {why}",
@@ -110,7 +110,7 @@ def _damaged(error: KafkaErrorLike, place: Place) -> DamagedRecordsError:
     topic, partition = place
     return DamagedRecordsError(
         f"records of {topic}[{partition}] are damaged: {error.name()}: {error.str()}",
-        next_step="look at the disks of the brokers that hold this partition, and let another replica lead it; without "
+        next_step="check the disks of the brokers that hold this partition, and let another replica lead it; without "
         "one, make the topic anew and run the publication in mode full. Large records of codec zstd need "
         "receive.message.max.bytes above their size",
         topic=topic,
@@ -142,7 +142,7 @@ class TopicRecord:
 def read_committed(
     settings: ClientSettings, topics: Iterable[str], *, timeout_seconds: float = 60.0
 ) -> Iterator[TopicRecord]:
-    """All records a read-committed consumer gets from the topics, from their beginnings to their ends of now.
+    """Yields all records a read-committed consumer gets from the topics, from their beginnings to their ends of now.
 
     Records of one partition come in their order; partitions are mixed. Nothing is left behind in the cluster: no
     committed offset, no group member. Memory stays the same however much there is.
@@ -185,7 +185,7 @@ def read_places(
     *,
     isolation: str = "read_committed",
 ) -> Iterator[TopicRecord]:
-    """The records of partitions between two offsets each, the first included (below 0: the first that is there).
+    """Yields the records of partitions between two offsets each, the first included (below 0: the first that is there).
 
     Raises:
         OffsetGoneError: what should come first was deleted.
@@ -295,7 +295,7 @@ _FURTHER_BACK = 16
 def newest_records(
     settings: ClientSettings, topics: Iterable[str], count: int, *, timeout_seconds: float = 60.0
 ) -> list[TopicRecord]:
-    """The last records that a read-committed consumer gets of topics, by their time, the newest last.
+    """Returns the last records that a read-committed consumer gets of topics, by their time, the newest last.
 
     Only the ends of the topics are read, and nothing is left behind in the cluster. What an open transaction holds
     back is not waited for.
@@ -328,7 +328,7 @@ class _Reach:
         self._ends = ends
 
     def tails(self, settings: ClientSettings, broker_wait: BrokerWait, count: int) -> Iterator[TopicRecord]:
-        """The last records of each partition; read from further back where there were fewer."""
+        """Yields the last records of each partition; read from further back where there were fewer."""
         left, back = list(self._ends), _OFFSETS_OF_A_RECORD * count
         while left:
             starts = {place: max(self._first[place], self._ends[place] - back) for place in left}

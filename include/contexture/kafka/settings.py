@@ -52,17 +52,17 @@ NAMES: Final = tuple(sorted(_PRODUCERS))
 
 
 def of_producer(options: Mapping[str, object]) -> Values:
-    """What the chosen profile sets for producers; nothing without one."""
+    """Returns what the chosen profile sets for producers; nothing without one."""
     return _PRODUCERS.get(str(options.get(PROFILE, "")), {})
 
 
 def of_consumer(options: Mapping[str, object]) -> Values:
-    """What the chosen profile sets for readers."""
+    """Returns what the chosen profile sets for readers."""
     return _CONSUMERS.get(str(options.get(PROFILE, "")), {})
 
 
 def profile_problems(options: Mapping[str, object]) -> list[str]:
-    """A sentence where a profile is named that there is none of."""
+    """Returns a sentence where a profile is named that there is none of."""
     if PROFILE in options and options[PROFILE] not in NAMES:
         return [f"{PROFILE}: give {' or '.join(NAMES)}, or leave it out for what lies between"]
     return []
@@ -79,18 +79,18 @@ _SHORTEST: Final = 4
 
 
 def is_secret(name: str) -> bool:
-    """Whether an option's value must never be shown."""
+    """Returns whether an option's value must never be shown."""
     return bool(_SECRET.search(name))
 
 
 def secret_values(options: Mapping[str, object]) -> tuple[str, ...]:
-    """The secrets among options, the longest first."""
+    """Returns the secrets among options, the longest first."""
     found = {str(value) for name, value in options.items() if is_secret(name) and value not in (None, "")}
     return tuple(sorted(found, key=len, reverse=True))
 
 
 def without_secrets(text: str, options: Mapping[str, object]) -> str:
-    """A text of the client about these options, its secrets replaced."""
+    """Returns a text of the client about these options, its secrets replaced."""
     for value in secret_values(options):
         if len(value) >= _SHORTEST:
             text = text.replace(value, MASK)
@@ -111,7 +111,7 @@ _OTHER_TOKENS: Final = ("enable.sasl.oauthbearer.unsecure.jwt", "sasl.oauthbeare
 def problems_of(
     options: Mapping[str, object], needed: Mapping[str, object], transaction_timeout_ms: object
 ) -> list[str]:
-    """All problems of options that are in this client's names.
+    """Returns all problems of options that are in this client's names.
 
     Args:
         options: what the connection says.
@@ -268,7 +268,7 @@ class ClientSettings:
         login: str = "",
         password: str = "",
     ) -> ClientSettings:
-        """The settings of a whole Airflow connection; what its extra says wins over its fields.
+        """Returns the settings of a whole Airflow connection; what its extra says wins over its fields.
 
         Args:
             extra: as for `from_extra`.
@@ -300,7 +300,7 @@ class ClientSettings:
         return float({**_PRODUCER_DEFAULTS, **self.options}["transaction.timeout.ms"]) / 1000
 
     def producer(self, transactional_id: str | None = None) -> dict[str, Option]:
-        """The configuration of an idempotent producer; with an id, of a transactional one."""
+        """Returns the configuration of an idempotent producer; with an id, of a transactional one."""
         defaults = {**_PRODUCER_DEFAULTS, **of_producer(self.options)}
         options = {**self._with(defaults, without=CONSUMER_ONLY), **_ALWAYS}
         options |= {"delivery.report.only.error": True, **_NEVER_BY_ASKING}
@@ -313,7 +313,7 @@ class ClientSettings:
         return options
 
     def consumer(self, *, isolation: str = "read_committed") -> dict[str, Option]:
-        """The configuration of a reader that names its own partitions and offsets, and commits nothing."""
+        """Returns the configuration of a reader that names its own partitions and offsets, and commits nothing."""
         return {
             **self._with({**_CONSUMER_DEFAULTS, **of_consumer(self.options)}, without=PRODUCER_ONLY),
             "isolation.level": isolation,
@@ -324,7 +324,7 @@ class ClientSettings:
         }
 
     def admin(self) -> dict[str, Option]:
-        """The configuration of an admin client."""
+        """Returns the configuration of an admin client."""
         return {**self._with({}, without=PRODUCER_ONLY | CONSUMER_ONLY), **_NEVER_BY_ASKING}
 
     def identity(self) -> str:
@@ -335,15 +335,15 @@ class ClientSettings:
         return f"{protocol}://{user + '@' if user else ''}{servers}"
 
     def secrets(self) -> tuple[str, ...]:
-        """The values that must be masked in logs."""
+        """Returns the values that must be masked in logs."""
         return secret_values(self.options)
 
     def without_secrets(self, text: str) -> str:
-        """A text of the client, none of these settings' secrets in it."""
+        """Returns a text of the client, none of these settings' secrets in it."""
         return without_secrets(text, self.options)
 
     def shown(self) -> dict[str, str]:
-        """The options by name, sorted, for people to look at: no secret's value."""
+        """Returns the options by name, sorted, for people to look at: no secret's value."""
         return {name: str(value) for name, value in self._masked().items()}
 
     def __repr__(self) -> str:

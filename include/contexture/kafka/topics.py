@@ -89,7 +89,7 @@ class TopicSpec:
     keep: Literal["latest", "history"] = "history"
 
     def full_config(self) -> dict[str, str]:
-        """The configuration with what `keep` means; the publication's own word wins."""
+        """Returns the configuration with what `keep` means; the publication's own word wins."""
         return {"cleanup.policy": _POLICY[self.keep], **self.config}
 
 
@@ -113,7 +113,7 @@ class TopicsReport:
     Attributes:
         created: names of new topics.
         existing: how many were there.
-        drift: differences that a person may want to look at.
+        drift: differences that a person may want to check.
     """
 
     created: tuple[str, ...]
@@ -130,7 +130,7 @@ def ensure_topics(
     progress: Callable[[str], None] = lambda sentence: None,
     wait_seconds: float = _WAIT_SECONDS,
 ) -> TopicsReport:
-    """Every topic exists and can be used when this returns.
+    """Makes topics, so that every topic exists and can be used when this returns.
 
     Args:
         settings: the connection.
@@ -193,13 +193,13 @@ def _check_count(missing: list[TopicSpec], max_new_topics: int) -> None:
         raise KafkaConfigurationError(
             f"{len(missing)} new topics would be made, more than topics.max_new_topics ({max_new_topics}); "
             f"the first is {missing[0].name}",
-            next_step="look at the names with `contexture check`; give topics.data_model one that makes fewer of them "
+            next_step="check the names with `contexture check`; give topics.data_model one that makes fewer of them "
             "(dm-by-service-path, dm-by-service), or raise topics.max_new_topics if they are right",
         )
 
 
 def check_room(brokers: int, listed: Mapping[str, ListedTopic], missing: Sequence[TopicSpec], limit: int) -> None:
-    """Sees that brokers can hold what is new.
+    """Checks that brokers can hold the new topics.
 
     Raises:
         KafkaConfigurationError: they can not; none is to be made.
@@ -322,7 +322,7 @@ def plan_topics(
 
     Raises:
         ConfigurationError: two publications want one topic in two ways.
-        KafkaConfigurationError: this user may not look.
+        KafkaConfigurationError: this user may not read topics or their configuration.
         BrokersAwayError: no one answers.
     """
     wanted = by_name(specs)
@@ -338,7 +338,7 @@ def plan_topics(
 def apply_plan(
     settings: ClientSettings, plan: TopicsPlan, *, grow_keyed: bool = False, wait_seconds: float = _PLAN_WAIT_SECONDS
 ) -> tuple[TopicChange, ...]:
-    """Makes the changes that can be made; gives those that were made. What is to be done by hand stays.
+    """Makes the changes that can be made and returns them. Changes by hand are left.
 
     Args:
         settings: the connection.

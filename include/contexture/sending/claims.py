@@ -108,7 +108,7 @@ class Claims:
                 self._in_session(shard, partial(ProducerSession.abort_in, places=places, mark=mark))
 
     def _undecided(self, topics: Collection[str], hidden: HiddenPort) -> list[Place]:
-        """The partitions that hide records, once markers had time to be written."""
+        """Returns the partitions that hide records, once markers had time to be written."""
         waited, places = 0.0, sorted(hidden.spans(topics))
         while places and waited < GRACE_SECONDS:
             self.sleep(LOOK_AGAIN_SECONDS)
@@ -156,7 +156,7 @@ class Claims:
             try:
                 return self._try_in_session(shard, act)
             except FencedError as failure:
-                _LOG.warning("fenced while the ledger was written; trying again in %.0f s: %s", wait, failure.message)
+                _LOG.warning("fenced while the ledger was written; repeating it in %.0f s: %s", wait, failure.message)
                 self.sleep(wait)
         return self._try_in_session(shard, act)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol  # Any: element types of columns differ
 
 import pyarrow as pa
 
@@ -35,7 +35,7 @@ _WAIT_SECONDS: Final = 60.0
 
 
 def encoded_values(encode: Callable[[bytes], bytes]) -> Encode:
-    """An encoder of values; tombstones stay tombstones."""
+    """Returns an encoder of values; tombstones stay tombstones."""
 
     def rows_encoded(rows: pa.RecordBatch) -> pa.RecordBatch:
         values = [None if value is None else encode(value) for value in rows.column("value").to_pylist()]
@@ -70,7 +70,7 @@ def partitioned(settings: ClientSettings, choose: Callable[[bytes | None, int], 
 
 
 def one_after_the_other(*encoders: Encode) -> Encode:
-    """Several encoders as one, in their order."""
+    """Returns several encoders as one, in their order."""
 
     def all_of_them(rows: pa.RecordBatch) -> pa.RecordBatch:
         for encode in encoders:
@@ -159,7 +159,7 @@ class SendContext:
         return piece if self.encode is None else encoded(piece, self.encode)
 
     def open_session(self, shard: int, *, careful: bool) -> ProducerSession:
-        """A new client of a shard; a careful one sends each record in a batch of its own."""
+        """Returns a new client of a shard; a careful one sends each record in a batch of its own."""
         return open_session(
             one_by_one(self.settings) if careful else self.settings,
             self.names.transactional_id(shard),

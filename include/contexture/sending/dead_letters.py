@@ -68,7 +68,7 @@ class RefusedPlace:
 
 
 def dead_letter(topic: str, row: Row, refused: RejectedError, place: RefusedPlace, *, bare: bool = False) -> Row:
-    """The dead letter of a record, as arguments of the client's `produce`.
+    """Returns the dead letter of a record, as arguments of the client's `produce`.
 
     It has the record's key, value and headers, and headers that say why (`contexture_refused_...`); no partition and
     no time of its own, for these may be what was refused.
@@ -108,7 +108,7 @@ def split_dead_letters(key: bytes | None, value: bytes | None) -> tuple[tuple[by
 
 
 def dead_letters_found(records: Iterable[TopicRecord], outbox: str) -> dict[int, frozenset[int]]:
-    """The positions of an outbox's records, by shard, that are among the records of a dead-letter topic."""
+    """Returns the positions of an outbox's records, by shard, that are among the records of a dead-letter topic."""
     found: defaultdict[int, set[int]] = defaultdict(set)
     for record in records:
         reasons = _reasons(record)
@@ -118,7 +118,7 @@ def dead_letters_found(records: Iterable[TopicRecord], outbox: str) -> dict[int,
 
 
 def position_of(letter: TopicRecord, outbox: str, shard: int) -> int | None:
-    """The position of the record that a dead letter represents; None where it is of another outbox or shard."""
+    """Returns the position of the record that a dead letter represents; None where it is of another outbox or shard."""
     reasons = _reasons(letter)
     if (reasons.get(f"{HEADER}outbox"), reasons.get(f"{HEADER}shard")) != (outbox, str(shard)):
         return None
@@ -173,7 +173,7 @@ class RefusedRecord:
 
 
 def refused_records(records: Iterable[TopicRecord]) -> Iterator[RefusedRecord]:
-    """What the records of a dead-letter topic show; what another party wrote there is left out."""
+    """Yields what the records of a dead-letter topic show; what another party wrote there is left out."""
     for record in records:
         reasons = {
             name.removeprefix(HEADER): (value or b"").decode(errors="replace")
@@ -270,7 +270,7 @@ _ONE_BY_ONE: Final[dict[str, Option]] = {"batch.num.messages": 1}
 
 
 def one_by_one(settings: ClientSettings) -> ClientSettings:
-    """The connection with each record in a batch of its own."""
+    """Returns the connection with each record in a batch of its own."""
     return ClientSettings(MappingProxyType({**settings.options, **_ONE_BY_ONE}), settings.sources)
 
 

@@ -49,11 +49,11 @@ class ShardReader(Protocol):
         sent whole, or not at all."""
 
     def batches(self, from_position: int) -> Iterator[pa.RecordBatch]:
-        """The rows in order, starting exactly at `from_position` (columns: DESIGN section 6, `outbox`)."""
+        """Returns the rows in order, starting exactly at `from_position` (columns: DESIGN section 6, `outbox`)."""
 
 
 class LedgerPort(Protocol):
-    """What the publisher asks of the ledger."""
+    """The methods of the ledger that sending uses."""
 
     @property
     def topic(self) -> str: ...

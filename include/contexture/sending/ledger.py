@@ -80,7 +80,7 @@ class LedgerEntry:
         return None if self.source_transaction is None else (self.source_transaction, self.source_deletions)
 
     def to_json(self) -> builtins.bytes:
-        """The value of the ledger's record."""
+        """Returns the value of the ledger's record."""
         members = {**asdict(self), "at": self.at.isoformat()}
         if not self.dead_letters:
             del members["dead_letters"]
@@ -92,7 +92,7 @@ class LedgerEntry:
 
     @classmethod
     def from_json(cls, value: builtins.bytes) -> LedgerEntry:
-        """The entry that `to_json` wrote; members added by later versions are passed over.
+        """Returns the entry that `to_json` wrote; members added by later versions are passed over.
 
         Members that earlier versions did not write are read as their defaults.
 
@@ -138,7 +138,7 @@ def _no_entry(why: str) -> DefectError:
 
 _CALL_SECONDS = 2.0
 _STABLE_POLL_SECONDS = 0.05
-# How long a transaction on the ledger is given to be settled, before it is looked at.
+# How long a transaction on the ledger may take to end, before it is read.
 _GRACE_SECONDS = 5.0
 # The wanted row is nearly always among the last few: only when it is not, more is read.
 _FIRST_WINDOW = 64
@@ -162,7 +162,7 @@ class LedgerReader:
     watch: ClientCallbacks = field(default_factory=ClientCallbacks)
 
     def last_value(self, topic: str, partition: int, key: bytes, *, settled: bool) -> bytes | None:
-        """The last committed value of `key` in a partition, None when there is none.
+        """Returns the last committed value of `key` in a partition, None when there is none.
 
         Args:
             topic: the ledger.
@@ -198,7 +198,7 @@ class LedgerReader:
         return None
 
     def hidden_values(self, topic: str, partition: int, key: bytes) -> list[bytes]:
-        """The values of `key` that a partition hides behind its last stable offset, in their order."""
+        """Returns the values of `key` that a partition hides behind its last stable offset, in their order."""
         place = (topic, partition)
         end = self._end(place, committed=False)
         stable = self._end(place, committed=True)
@@ -265,7 +265,7 @@ _IN_SYNC = {"min.insync.replicas": "2"}
 
 
 def ledger_partitions(admin: TopicAdmin, name: str) -> int:
-    """How many partitions the ledger has; 0 when there is no such topic."""
+    """Returns how many partitions the ledger has; 0 when there is no such topic."""
     found = admin.found(name)
     return 0 if found is None else found.partitions
 
@@ -295,12 +295,12 @@ class SenderNames:
         return f"{LEDGER_PREFIX}{self.publication}{'' if self.backfill is None else '.backfill'}"
 
     def transactional_id(self, shard: int) -> str:
-        """The id that only one living sender of this shard may have."""
+        """Returns the id that only one living sender of this shard may have."""
         middle = "" if self.backfill is None else f"backfill.{self.backfill}."
         return f"{self.prefix}.{self.publication}.{middle}{shard}"
 
     def ledger_key(self, shard: int) -> bytes:
-        """The key of this shard's row in the ledger."""
+        """Returns the key of this shard's row in the ledger."""
         return (str(shard) if self.backfill is None else f"{self.backfill}/{shard}").encode()
 
 
@@ -346,7 +346,7 @@ class Ledger:
         return self._names.ledger_topic
 
     def key(self, shard: int) -> bytes:
-        """The key of a shard's rows."""
+        """Returns the key of a shard's rows."""
         return self._names.ledger_key(shard)
 
     def prepare(self, shards: int) -> None:
@@ -365,11 +365,11 @@ class Ledger:
         admin.await_usable({name: shards})
 
     def partitions(self) -> int:
-        """How many shards it has room for; 0 when nothing was ever sent."""
+        """Returns how many shards it has room for; 0 when nothing was ever sent."""
         return ledger_partitions(self._admin, self.topic)
 
     def copies(self) -> LedgerCopies | None:
-        """How many replicas it has and needs; None when there is no topic."""
+        """Returns how many replicas it has and needs; None when there is no topic."""
         return ledger_copies(self._admin, self.topic)
 
     def topic_id(self) -> str | None:
@@ -385,7 +385,7 @@ class Ledger:
         return LedgerStatus(found, written, self.policy())
 
     def _has_row(self, shard: int) -> bool:
-        """Whether there is a row of a shard, also one that readers don't see (yet), or that an abort took away.
+        """Returns whether there is a row of a shard, also one that readers don't see (yet), or that an abort took away.
 
         Between the first two looks a hidden row may become visible: a commit is answered before it is carried out.
         """
@@ -439,7 +439,7 @@ class Ledger:
         return {shard: entry for shard, entry in found.items() if entry is not None}
 
     def highest_sequence(self) -> int:
-        """The highest sequence of any shard; 0 when nothing was ever sent."""
+        """Returns the highest sequence of any shard; 0 when nothing was ever sent."""
         return max((entry.sequence for entry in self.entries().values()), default=0)
 
     def _entry(self, shard: int, *, settled: bool) -> LedgerEntry | None:

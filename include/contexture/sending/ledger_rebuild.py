@@ -63,7 +63,7 @@ class SentAccordingToHome:
         return max((len(each.shards) for each in (self.finished, self.pending) if each is not None), default=1)
 
     def concluded_entry(self, shard: int) -> LedgerEntry | None:
-        """The row of a shard once the last concluded run had sent the whole of its outbox."""
+        """Returns the row of a shard once the last concluded run had sent the whole of its outbox."""
         part = shard_of(self.finished, shard)
         if self.concluded is None or part is None:
             return self.concluded
@@ -81,7 +81,7 @@ class SentAccordingToHome:
         yield from read_committed(settings, table.column("topic").to_pylist())
 
     def letters(self, settings: ClientSettings, run: str) -> Iterator[TopicRecord]:
-        """All that is committed in the dead-letter topic, if the outbox of that run was prepared for one."""
+        """Returns all that is committed in the dead-letter topic, if the outbox of that run was prepared for one."""
         order = self.storage.read(PublicationFolder(self.publication).order(run))
         topic = StageOrder.model_validate_json(order).publication.dead_letter_topic
         return iter(()) if topic is None else read_committed(settings, [topic])
@@ -119,7 +119,7 @@ def settled_entry(outbox: str, sequence: int, log_sent_to: int | None) -> Ledger
 
 
 def shard_of(manifest: Manifest | None, shard: int) -> ShardManifest | None:
-    """The part of an outbox that is one shard; None where it has none of that number."""
+    """Returns the part of an outbox that is one shard; None where it has none of that number."""
     shards = manifest.shards if manifest is not None else ()
     return next((each for each in shards if each.shard == shard), None)
 
@@ -156,7 +156,7 @@ class SentTransactions:
 
 
 def digest_of(value: bytes | None, headers: Headers) -> bytes:
-    """What a record holds, in 16 bytes."""
+    """Returns what a record holds, in 16 bytes."""
     hashed = blake2b(b"-" if value is None else b"+" + value, digest_size=16)
     for name, content in sorted((name, content or b"") for name, content in headers):
         hashed.update(b"%d:%d:" % (len(name), len(content)) + name.encode() + content)
@@ -172,7 +172,7 @@ def transactions_sent(
     differs: bool,
     known: int = 0,
 ) -> SentTransactions:
-    """How many were sent.
+    """Returns how many were sent.
 
     Args:
         records: of the shard, in sending order.
@@ -333,7 +333,7 @@ _REGISTRY_HEADER = "contexture_registry_transaction"
 def planned_rebuild(
     settings: ClientSettings, storage: Storage, publication: str, *, assume_sent: bool = False
 ) -> tuple[RebuiltShard, ...]:
-    """What the ledger of a publication should say, shard by shard; nothing is written.
+    """Returns what the ledger of a publication should say, shard by shard; nothing is written.
 
     Args:
         settings: the connection.

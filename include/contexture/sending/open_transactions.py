@@ -1,6 +1,6 @@
 """Records in topics that no read-committed reader sees: those behind the last stable offset.
 
-Most belong to a transaction that someone has open. Some belong to none any more: a coordinator that settles a
+Most belong to a transaction that is open. Some belong to none any more: a coordinator that settles a
 transaction while one of its partitions has no leader leaves the marker of that partition out (Kafka 4.3.1: "these
 partitions are likely deleted already and hence can be skipped"). They are neither committed nor aborted, hold back
 every reader of the partition, and share the fate of the next transaction that their producer has there.
@@ -44,7 +44,7 @@ class OpenTransactions:
         self._admin = TopicAdmin(settings, broker_wait)
 
     def spans(self, topics: Collection[str]) -> dict[Place, OffsetSpan]:
-        """Of each partition that hides something: where that begins, and its end."""
+        """Returns of each partition that hides something: where that begins, and its end."""
         places = list(self._places(topics))
         # The end first: what is committed between the two questions is not taken for hidden.
         ends = self._admin.ends(places, committed=False)
@@ -52,7 +52,7 @@ class OpenTransactions:
         return {place: OffsetSpan(stable[place], end) for place, end in ends.items() if stable[place] < end}
 
     def matching(self, spans: Mapping[Place, OffsetSpan], sought: Mapping[str, set[Fingerprint]]) -> set[Place]:
-        """The partitions that hide at least one of the records that are sought, by topic."""
+        """Returns the partitions that hide at least one of the records that are sought, by topic."""
         found: set[Place] = set()
         for place, span in spans.items():
             if sought.get(place[0]) and self._hides(place, span, sought[place[0]]):
@@ -60,7 +60,7 @@ class OpenTransactions:
         return found
 
     def firsts(self, spans: Mapping[Place, OffsetSpan]) -> dict[Place, Fingerprint]:
-        """The first record that each partition hides: its transaction is undecided for certain.
+        """Returns the first record that each partition hides: its transaction is undecided for certain.
 
         Those behind it may be of transactions that are decided, and wait for this one. A partition that this user may
         not read is left out.
@@ -112,7 +112,7 @@ class OpenTransactions:
         since: datetime | None,
         longest_open_seconds: float,
     ) -> bool:
-        """Whether the last thing that became of these records, by topic, is that readers see them.
+        """Returns whether the last thing that became of these records, by topic, is that readers see them.
 
         A transaction is decided as a whole: where a partition can't show it yet, the others do. False where a record is
         not found among the last of its topic, or where nothing shows what was decided.
@@ -164,7 +164,7 @@ class OpenTransactions:
     def _newest(
         self, sought: Mapping[str, set[Fingerprint]], places: Collection[Place], ends: Mapping[Place, int]
     ) -> dict[tuple[str, Fingerprint], tuple[Place, int]]:
-        """Where the newest copy of each record is, committed or not."""
+        """Returns where the newest copy of each record is, committed or not."""
         firsts = self._admin.beginnings(list(places))
         starts = {place: max(firsts[place], ends[place] - _MOST_RECORDS) for place in places}
         starts = {place: start for place, start in starts.items() if start < ends[place]}
@@ -195,9 +195,7 @@ class OpenTransactions:
     def _hides(self, place: Place, span: OffsetSpan, sought: set[Fingerprint]) -> bool:
         start, end = span
         if end - start > _MOST_RECORDS:
-            _LOG.warning(
-                "%s[%d] hides %d records behind an open transaction: they are not looked at", *place, end - start
-            )
+            _LOG.warning("%s[%d] hides %d records behind an open transaction: they are not read", *place, end - start)
             return False
         return any(fingerprint(record.key, record.value) in sought for record in self._behind(place, span))
 
@@ -209,7 +207,7 @@ class OpenTransactions:
             )
         except KafkaConfigurationError as refused:
             _LOG.warning(
-                "%s[%d] hides records behind an open transaction, and this user may not look at them (%s): "
+                "%s[%d] hides records behind an open transaction, and this user may not read them (%s): "
                 "allow READ on the topic",
                 *place,
                 refused.message,
@@ -217,7 +215,7 @@ class OpenTransactions:
 
 
 def places_until(hidden: HiddenPort, ends: Mapping[Place, int]) -> dict[Place, OffsetSpan]:
-    """What the partitions hide yet up to these ends."""
+    """Returns what the partitions hide yet up to these ends."""
     spans = hidden.spans({topic for topic, _ in ends})
     return {
         place: OffsetSpan(spans[place].start, end)
@@ -227,10 +225,10 @@ def places_until(hidden: HiddenPort, ends: Mapping[Place, int]) -> dict[Place, O
 
 
 def held_back(partitions: int, topic: str, partition: int) -> RetriableError:
-    """The error for records that a transaction before them hides for longer than any may be open."""
+    """Returns the error for records that a transaction before them hides for longer than any may be open."""
     return RetriableError(
         f"readers don't see the records that were sent to {partitions} partitions, the first is {topic}[{partition}]: "
         "a transaction before them was neither committed nor aborted",
-        next_step="look into the brokers' logs for a transaction that hangs there, clear the task, and when "
-        "readers go on run contexture verify: it says whether something is missing",
+        next_step="search the brokers' logs for a transaction that hangs there, clear the task, and run contexture "
+        "verify when readers continue: it reports whether something is missing",
     )

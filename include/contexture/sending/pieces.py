@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, cast  # Any: element types of columns differ
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,7 +36,7 @@ class TransactionChunk:
         return None if value is None else int(value)
 
     def topics(self) -> set[str]:
-        """The topics the rows go to."""
+        """Returns the topics the rows go to."""
         return {str(topic) for topic in self.rows.column("topic").unique().to_pylist()}
 
     def byte_size(self) -> int:
@@ -56,7 +56,7 @@ def topics_until(batches: Iterable[pa.RecordBatch], position: int) -> set[str]:
 
 
 def split_by_transaction(batches: Iterable[pa.RecordBatch]) -> Iterator[TransactionChunk]:
-    """The batches cut where the transaction number changes; one transaction may come in several pieces."""
+    """Yields the batches cut where the transaction number changes; one transaction may come in several pieces."""
     for batch in batches:
         if not batch.num_rows:
             continue
@@ -67,7 +67,7 @@ def split_by_transaction(batches: Iterable[pa.RecordBatch]) -> Iterator[Transact
 
 
 def _changes(numbers: pa.Array[Any]) -> list[int]:
-    """Where a number differs from the one before it. (`to_numpy` would import pandas, which takes a second.)"""
+    """Returns where a number differs from the one before it. (`to_numpy` would import pandas, which takes a second.)"""
     differs = pc.not_equal(numbers.slice(1), numbers.slice(0, len(numbers) - 1))
     return [int(index) + 1 for index in pc.indices_nonzero(differs).to_pylist()]
 

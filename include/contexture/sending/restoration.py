@@ -110,7 +110,7 @@ class Restoration:
         return []
 
     def _lost(self, spans: Spans, done: LedgerEntry) -> tuple[list[int], list[TopicRecord]]:
-        """Positions of records, and dead letters, that are in the log and that readers don't see."""
+        """Returns positions of records, and dead letters, that are in the log and that readers don't see."""
         try:
             return self._lost_records(spans, done), self._lost_letters(spans, done)
         except KafkaConfigurationError as refused:

@@ -108,7 +108,7 @@ def check_parts(parts: Sequence[RegistryPart]) -> None:
 
 
 def sequence_taken(entry: LedgerEntry, outbox: str) -> SequenceTakenError:
-    """The error for an outbox whose place in the order another one took."""
+    """Returns the error for an outbox whose place in the order another one took."""
     return SequenceTakenError(
         f"outbox {entry.outbox} was sent under the same sequence {entry.sequence}",
         next_step=f"abandon this one (`contexture outbox abandon {outbox} --reason …`): "
@@ -141,13 +141,13 @@ class OwnCommits:
         self.outlived, self.has_begun, self._known, self._written = False, True, entry, None
 
     def writes(self, entry: LedgerEntry) -> None:
-        """A row whose commit is tried now; the one before it is committed."""
+        """Remembers a row whose commit begins now; the one before it is committed."""
         if self._written is not None:
             self._known = self._written
         self._written = entry
 
     def knows(self, entry: LedgerEntry | None) -> bool:
-        """Whether no other sender wrote what the ledger shows."""
+        """Returns whether no other sender wrote what the ledger shows."""
         return entry in (self._known, self._written)
 
     def check(self, entry: LedgerEntry | None) -> None:
@@ -190,13 +190,13 @@ class Fencings:
             raise _fenced_too_often(failure, self.count + 1) from failure
         wait = FENCED_WAITS_SECONDS[self.count]
         self.count += 1
-        self.again(f"fenced, but no other sender wrote to the ledger; looking again in {wait:.0f} s")
+        self.again(f"fenced, but no other sender wrote to the ledger; checking it again in {wait:.0f} s")
         self.sleep(wait)
         if not self.own.knows(self.row()):
             raise failure
 
     def row(self) -> LedgerEntry | None:
-        """The ledger's newest, also of a transaction that is open or that Kafka never ended."""
+        """Returns the ledger's newest, also of a transaction that is open or that Kafka never ended."""
         return self.ledger.read_uncommitted(self.shard) or self.ledger.read(self.shard)
 
 
@@ -209,8 +209,8 @@ def _fenced_too_often(failure: FencedError, times: int) -> FencedError:
     return FencedError(
         f"this sender was fenced {times} times in a row, and the ledger shows no row of another one; at last: "
         f"{failure.message}",
-        next_step="see that only one instance sends this publication under this name and that brokers are healthy, "
-        "then clear the task: it goes on from the ledger",
+        next_step="make sure that only one instance sends this publication under this name and that brokers are "
+        "healthy, then clear the task: it continues from the ledger",
         alert="another sender took over",
     )
 
@@ -264,7 +264,7 @@ class RowExpectation:
 
 
 def ledger_lost(names: SenderNames, how: str) -> LedgerLostError:
-    """The error for a ledger that no longer says what was sent, with how to get it back."""
+    """Returns the error for a ledger that no longer says what was sent, with how to get it back."""
     rebuild = (
         f"see what `contexture ledger rebuild {names.publication} --dry-run` finds in the topics, then run it "
         "without --dry-run and clear the task"

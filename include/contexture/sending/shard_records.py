@@ -38,7 +38,7 @@ _COLUMNS: Final = ("position", "topic", "key", "value")
 
 
 def fingerprint(key: bytes | None, value: bytes | None) -> Fingerprint:
-    """What distinguishes a record from the others of its topic."""
+    """Returns what distinguishes a record from the others of its topic."""
     return Fingerprint(key, None if value is None else blake2b(value, digest_size=16).digest())
 
 
@@ -57,14 +57,14 @@ class ShardRecords:
         self._aborted = fingerprint(ABORTED_KEY, mark)
 
     def before(self, position: int) -> Iterator[TransactionChunk]:
-        """The pieces that begin before a position; the last may go beyond it."""
+        """Yields the pieces that begin before a position; the last may go beyond it."""
         for piece in split_by_transaction(self.reader.batches(0)):
             if piece.first_position >= position:
                 return
             yield piece
 
     def transaction(self, position: int) -> Iterator[TransactionChunk]:
-        """The pieces of the transaction that begins at a position; none at the shard's end."""
+        """Yields the pieces of the transaction that begins at a position; none at the shard's end."""
         first: int | None = None
         for piece in split_by_transaction(self.reader.batches(position)) if position < self.reader.records else ():
             first = piece.transaction if first is None else first
@@ -88,7 +88,7 @@ class ShardRecords:
         return found
 
     def own(self, firsts: Mapping[Place, Fingerprint], among: Iterable[TransactionChunk]) -> list[Place]:
-        """The partitions in which the given record is a trace of these pieces."""
+        """Returns the partitions in which the given record is a trace of these pieces."""
         sought = {(topic, first) for (topic, _), first in firsts.items()}
         found = {trace for trace in self._traces(among, {topic for topic, _ in sought}) if trace in sought}
         return sorted(place for place, first in firsts.items() if (place[0], first) in found)

@@ -196,7 +196,7 @@ class ShardSender:
         return self._context.open_session(shard, careful=self._aside.is_careful)
 
     def _settled(self, session: ProducerSession) -> LedgerEntry | None:
-        """The ledger's row to go on from, once what an earlier transaction left undecided is ended."""
+        """Returns the ledger's row to go on from, once what an earlier transaction left undecided is ended."""
         ledger, shard = self._context.ledger, self._reader.shard
         entry, hidden = ledger.read_committed(shard), ledger.read_uncommitted(shard)
         own = [row for row in ledger.read_unseen(shard) if row.outbox == self._reader.outbox_id]
@@ -311,7 +311,7 @@ class ShardSender:
 
 
 def _look_again(step: str) -> SendAgainError:
-    error = RetriableError(step, next_step="clear the task: it looks again whether readers see what was sent")
+    error = RetriableError(step, next_step="clear the task: it checks again whether readers see what was sent")
     return SendAgainError(error, counted=False)
 
 

@@ -2,7 +2,7 @@
 
 The client compares key, value and headers before compression; topics compare a batch, and brokers a request, after it.
 
-Three limits are passed one after the other, and the lowest stops a record: the client compares key, value and headers
+Three limits are passed in order, and the lowest stops a record: the client compares key, value and headers
 before compression with `message.max.bytes`; the topic compares them after compression with `max.message.bytes`; and no
 request to a broker may be larger than its `socket.request.max.bytes`. What a connection or a publication says itself is
 never overruled: it is the limit then.
@@ -36,7 +36,7 @@ _SLOWEST_BYTES_A_SECOND: Final = 10_000_000
 
 
 def for_structures(settings: ClientSettings, transaction_bytes: int = 0) -> ClientSettings:
-    """The connection with room for the largest artefact, and time for the largest transaction.
+    """Returns the connection with room for the largest artefact, and time for the largest transaction.
 
     Args:
         settings: the connection; what it says itself stays.
@@ -56,7 +56,7 @@ def for_structures(settings: ClientSettings, transaction_bytes: int = 0) -> Clie
 
 
 def structure_topic_config(config: Mapping[str, str]) -> dict[str, str]:
-    """The configuration of a new topic with room for the largest artefact; the publication's own word wins."""
+    """Returns the configuration of a new topic with room for the largest artefact; the publication's own word wins."""
     return {"max.message.bytes": str(_TOPIC_BYTES), **config}
 
 
@@ -84,7 +84,7 @@ class Exceeded:
     topic: str | None = None
 
     def is_below(self, size: int) -> bool:
-        """Whether key and value of so many bytes are above it."""
+        """Returns whether key and value of so many bytes are above it."""
         return size + _AROUND_BYTES[self.limit] > self.allowed_bytes
 
     def __str__(self) -> str:
@@ -111,7 +111,7 @@ class SizeLimits:
     unknown: str = ""
 
     def exceeded(self, size: int, compressed: Callable[[], int], topics: Sequence[str]) -> tuple[Exceeded, ...]:
-        """The limits that a record is above, in the order in which it meets them.
+        """Returns the limits that a record is above, in the order in which it meets them.
 
         Args:
             size: bytes of its key and value.
@@ -138,7 +138,7 @@ def size_limits(
     *,
     wait_seconds: float = 15.0,
 ) -> SizeLimits:
-    """The limits of a connection, and of its brokers where they answer.
+    """Returns the limits of a connection, and of its brokers where they answer.
 
     Brokers that don't answer are no error: what the connection and the publication say is known without them.
 
@@ -160,6 +160,8 @@ def size_limits(
         configs = admin.configs([topic for topic in topics if topic in listed])
         request_bytes = admin.lowest_of_brokers(_REQUEST)
     except ContextureError as error:
-        return SizeLimits(client_bytes, wanted, None, compression, f"the brokers don't say: {error.message}")
+        return SizeLimits(
+            client_bytes, wanted, None, compression, f"the limits of the brokers are unknown: {error.message}"
+        )
     there = {name: int(config[_TOPIC]) for name, config in configs.items() if config.get(_TOPIC, "").isdecimal()}
     return SizeLimits(client_bytes, {**wanted, **there}, request_bytes, compression)

@@ -43,7 +43,7 @@ _NO_TOPIC: Final = "__consumer_offsets"
 
 
 def cluster_id(settings: ClientSettings, broker_wait: BrokerWait) -> str:
-    """The id that the cluster gave itself when it was made.
+    """Returns the id that the cluster gave itself when it was made.
 
     Raises:
         RetriableError: no broker answers, or the brokers have no id.
@@ -97,22 +97,22 @@ class Target(Protocol):
     """Where a publication's records go."""
 
     def cluster(self) -> str | None:
-        """The id of the Kafka cluster."""
+        """Returns the id of the Kafka cluster."""
 
     def names(self) -> SenderNames:
-        """The names of its senders and its ledger."""
+        """Returns the names of its senders and its ledger."""
 
     def identity(self) -> str:
         """Which cluster as whom, without secrets."""
 
     def settings_shown(self) -> Mapping[str, str]:
-        """The options of its connection, without secrets."""
+        """Returns the options of its connection, without secrets."""
 
     def highest_sequence(self) -> int:
-        """The highest sequence that was ever sent or claimed; 0 for none."""
+        """Returns the highest sequence that was ever sent or claimed; 0 for none."""
 
     def ledger_status(self) -> LedgerStatus:
-        """What there is of the ledger."""
+        """Returns what there is of the ledger."""
 
     def ledger_id(self) -> str | None:
         """Kafka's own id of the ledger's topic; None when it is not there."""
@@ -121,7 +121,7 @@ class Target(Protocol):
         """The `cleanup.policy` of the ledger's topic; None when it is not there, or this user may not see it."""
 
     def ledger_copies(self) -> LedgerCopies | None:
-        """How many replicas the ledger has and needs; None when it is not there."""
+        """Returns how many replicas the ledger has and needs; None when it is not there."""
 
     def prepare_ledger(self, shards: int) -> None:
         """The ledger has room for so many shards when this returns."""
@@ -196,7 +196,7 @@ class KafkaTarget:
         return cluster_id(self._settings, self._broker_wait())
 
     def cluster(self) -> str | None:
-        """The id of the Kafka cluster."""
+        """Returns the id of the Kafka cluster."""
         return self._cluster
 
     def names(self) -> SenderNames:
@@ -208,11 +208,11 @@ class KafkaTarget:
         return self._settings.identity()
 
     def settings_shown(self) -> Mapping[str, str]:
-        """The options of its connection, without secrets."""
+        """Returns the options of its connection, without secrets."""
         return self._settings.shown()
 
     def highest_sequence(self) -> int:
-        """The highest sequence in the ledger."""
+        """Returns the highest sequence in the ledger."""
         return self._ledger().highest_sequence()
 
     def ledger_status(self) -> LedgerStatus:
@@ -241,7 +241,7 @@ class KafkaTarget:
         return None if entry is None else entry.source_transaction
 
     def progress(self, shard: int) -> LedgerEntry | None:
-        """The shard's row of the ledger; None too where nothing was ever sent, so that there is no ledger."""
+        """Returns the shard's row of the ledger; None too where nothing was ever sent, so that there is no ledger."""
         ledger = self._ledger()
         return ledger.read_committed(shard) if shard < ledger.partitions() else None
 
@@ -327,6 +327,6 @@ class KafkaTarget:
 
 
 def sender_names(publication: Publication, interval: Interval | None) -> SenderNames:
-    """What the senders of a publication are called, those of a backfilled interval by its start."""
+    """Returns what the senders of a publication are called, those of a backfilled interval by its start."""
     start = None if interval is None else interval[0].astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
     return SenderNames(publication.name, publication.publish.transactional_id_prefix, start)

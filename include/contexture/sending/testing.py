@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # Any: element types of columns differ
 
 import pyarrow as pa
 
@@ -51,14 +51,14 @@ class MemoryShard:
         return len(self.rows)
 
     def batches(self, from_position: int) -> Iterator[pa.RecordBatch]:
-        """The rows from a position on; notes in `reads` where it was asked to begin."""
+        """Yields the rows from a position on; notes in `reads` where it was asked to begin."""
         self.reads.append(from_position)
         for start in range(from_position, len(self.rows), self.batch_rows):
             yield record_batch(self.rows[start : start + self.batch_rows], start)
 
 
 def record_batch(rows: Sequence[OutboxRow], first_position: int) -> pa.RecordBatch:
-    """The rows as the outbox stores them."""
+    """Returns the rows as the outbox stores them."""
     columns: dict[str, pa.Array[Any]] = {
         "position": pa.array(range(first_position, first_position + len(rows)), pa.int64()),
         "topic": pa.array([row.topic for row in rows]).dictionary_encode(),

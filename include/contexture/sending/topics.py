@@ -25,13 +25,13 @@ def topic_spec(publication: Publication, topic: str) -> TopicSpec:
 
 
 def dead_letters_of(publication: Publication) -> DeadLetters | None:
-    """Where a publication's records go that can never be sent; None where they stop the sending."""
+    """Returns where a publication's records go that can never be sent; None where they stop the sending."""
     topic = publication.dead_letter_topic
     return None if topic is None else DeadLetters(topic, publication.publish.max_dead_letters)
 
 
 def dead_letter_spec(publication: Publication) -> TopicSpec | None:
-    """The publication's dead-letter topic, if it has one: every letter is kept for as long as its run."""
+    """Returns the publication's dead-letter topic, if it has one: every letter is kept for as long as its run."""
     if publication.dead_letter_topic is None:
         return None
     return TopicSpec(

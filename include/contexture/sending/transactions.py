@@ -133,7 +133,7 @@ class SendCounter:
         self._last = None
 
     def result(self, reader: ShardReader, seconds: float) -> ShardResult:
-        """The whole."""
+        """Returns the whole."""
         return ShardResult(
             shard=reader.shard,
             outbox=reader.outbox_id,
@@ -149,7 +149,7 @@ class SendCounter:
 
 
 def no_registry_transaction(number: int) -> DefectError:
-    """The error for a transaction that the outbox's manifest does not name."""
+    """Returns the error for a transaction that the outbox's manifest does not name."""
     return DefectError(
         f"the manifest of the outbox names no registry transaction for transaction {number}",
         next_step="do not send it: abandon the outbox and report this (its manifest is damaged)",

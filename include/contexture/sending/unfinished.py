@@ -2,7 +2,7 @@
 
 After `init_transactions` nothing of a shard's earlier senders is open any more: whatever they left was committed or
 aborted. But where Kafka lost the marker (`open_transactions`), what should be aborted would become visible with the
-next commit, and be there twice. So a sender that begins looks at the partitions that its first transaction goes to, and
+next commit, and be there twice. So a sender that begins checks the partitions that its first transaction goes to, and
 where a first attempt of that very transaction is hidden, it aborts a transaction there: also in the dead-letter topic,
 because any of its records may be a dead letter. One that is done checks that its last transaction is visible.
 """
@@ -70,7 +70,7 @@ class TransactionRecovery:
         return None
 
     def is_first_committed(self) -> bool:
-        """Whether readers see the records of the shard's first transaction."""
+        """Returns whether readers see the records of the shard's first transaction."""
         return self._are_committed(0)
 
     def _is_committed(self, row: LedgerEntry, *, is_undecided: bool) -> bool:
@@ -209,6 +209,6 @@ def _topics(places: Collection[Place]) -> set[str]:
 def _not_carried_out() -> RetriableError:
     return RetriableError(
         "Kafka answered the last commit, and shows nothing of it",
-        next_step="look into the brokers' logs for markers that were skipped ('likely deleted already'), then clear "
+        next_step="search the brokers' logs for markers that were skipped ('likely deleted already'), then clear "
         "the task: the transaction is sent again",
     )

@@ -51,4 +51,4 @@ def test_without_brokers_what_the_connection_says_is_compared() -> None:
     )
     found = size_limits(settings, ["t"], {}, wait_seconds=0.2)
     assert (found.client_bytes, found.compression, found.topic_bytes) == (5000, "zstd", {"t": 1_048_588})
-    assert found.unknown.startswith("the brokers don't say: ")
+    assert found.unknown.startswith("the limits of the brokers are unknown: ")
