@@ -5,23 +5,77 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import ge, gt, le, lt
 from typing import Any
 
 import orjson
 
 from contexture_sandbox.context_broker.answers import Refusal, bad_request
-from contexture_sandbox.context_broker.comparables import (
-    MISSING,
-    ORDERED_RANKS,
-    Comparable,
-    Instant,
-    comparable,
-    operand,
-)
 from contexture_sandbox.context_broker.model import DATE_TYPES, StoredEntity
-from contexture_sandbox.context_broker.patterns import posix_pattern
 from contexture_sandbox.context_broker.times import parse_time
+
+Comparable = tuple[int, object]
+"""The rank of a kind, and a value of it."""
+ORDERED_RANKS = frozenset({1, 2, 4})
+"""Numbers, texts and times: what can be greater or less."""
+MISSING = object()
+"""In place of a value that is not there."""
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+
+
+class Instant(str):
+    """A text that is a time."""
+
+    __slots__ = ()
+
+
+def operand(text: str) -> object:
+    """Returns the value of an operand in an expression: a quoted text, a literal, a number, a time, or a text."""
+    if len(text) > 1 and text.startswith("'") and text.endswith("'"):
+        return text[1:-1]
+    if text in {"true", "false", "null"}:
+        return {"true": True, "false": False, "null": None}[text]
+    if _NUMBER.fullmatch(text):
+        return float(text)
+    return text if parse_time(text) is None else Instant(text)
+
+
+def comparable(value: object) -> Comparable:
+    """A value with the rank of its kind: only values of one kind compare, as in the broker's database."""
+    if value is None:
+        return (0, 0)
+    if isinstance(value, bool):
+        return (3, value)
+    if isinstance(value, int | float):
+        return (1, value)
+    if isinstance(value, Instant):
+        moment = parse_time(value)
+        return (2, str(value)) if moment is None else (4, moment)
+    return (2, value) if isinstance(value, str) else (5, orjson.dumps(value) if value is not MISSING else b"")
+
+
+_CLASSES = {
+    "[:alpha:]": "a-zA-Z", "[:digit:]": "0-9", "[:alnum:]": "a-zA-Z0-9", "[:upper:]": "A-Z", "[:lower:]": "a-z",
+    "[:space:]": r"\s", "[:punct:]": r"!-/:-@\[-`{-~", "[:xdigit:]": "0-9A-Fa-f",
+}  # fmt: skip
+
+
+@lru_cache(maxsize=512)
+def posix_pattern(text: str) -> re.Pattern[str] | None:
+    """Compiles a POSIX extended regular expression as a broker's database takes it: unanchored, without look-around.
+
+    The pattern is to be used with `search`. None: it is invalid, and matches nothing, as in a broker.
+    """
+    if "(?" in text:
+        return None
+    for name, members in _CLASSES.items():
+        text = text.replace(name, members)
+    try:
+        return re.compile(text)
+    except re.error:
+        return None
+
 
 BUILTIN_TIMES: dict[str, Callable[[StoredEntity], int | None]] = {
     "dateCreated": lambda entity: entity.created_at_us,

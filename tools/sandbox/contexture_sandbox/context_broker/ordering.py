@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from contexture_sandbox.context_broker.answers import bad_request
-from contexture_sandbox.context_broker.comparables import comparable
-from contexture_sandbox.context_broker.expressions import BUILTIN_TIMES
+from contexture_sandbox.context_broker.expressions import BUILTIN_TIMES, comparable
 from contexture_sandbox.context_broker.model import StoredEntity
 
 

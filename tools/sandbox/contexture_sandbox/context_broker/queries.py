@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from contexture_sandbox.context_broker.answers import bad_request, not_found
 from contexture_sandbox.context_broker.broker import Broker, Call
@@ -15,7 +15,6 @@ from contexture_sandbox.context_broker.rendering import Form
 from contexture_sandbox.context_broker.selection import Selection, Selector, named_selector, selector_of, terms_of
 from contexture_sandbox.context_broker.store import Tenant
 from contexture_sandbox.context_broker.syntax import parse_json_object
-from contexture_sandbox.context_broker.types_view import describe_types
 from contexture_sandbox.context_broker.writes import find
 from contexture_sandbox.http_server import JSON_TYPE, Answer, ConnectionDropped, json_answer
 
@@ -173,3 +172,25 @@ def _types(broker: Broker, call: Call, *, attribute_detail: bool) -> list[dict[s
         tenant = broker.store.existing(call.scope.tenant)
         entities = [one for one in tenant.entities.values() if covers is None or covers(one.service_path)]
     return describe_types(entities, attribute_detail=attribute_detail)
+
+
+def describe_types(entities: Iterable[StoredEntity], *, attribute_detail: bool = True) -> list[dict[str, object]]:
+    """Types in byte order, each with its attributes, their types, and the number of entities."""
+    counts: dict[str, int] = {}
+    found: dict[str, dict[str, set[str]]] = {}
+    for entity in entities:
+        counts[entity.type] = counts.get(entity.type, 0) + 1
+        attributes = found.setdefault(entity.type, {})
+        for name, attribute in entity.attributes.items():
+            attributes.setdefault(name, set()).add(attribute.type)
+    return [
+        {
+            "type": name,
+            "attrs": {
+                attribute: {"types": sorted(found[name][attribute]) if attribute_detail else []}
+                for attribute in sorted(found[name])
+            },
+            "count": counts[name],
+        }
+        for name in sorted(counts)
+    ]

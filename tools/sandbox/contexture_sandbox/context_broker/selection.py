@@ -7,10 +7,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
-from contexture_sandbox.context_broker.expressions import Predicate, Term, parse_terms, predicate, time_bounds
+from contexture_sandbox.context_broker.expressions import (
+    Predicate,
+    Term,
+    parse_terms,
+    posix_pattern,
+    predicate,
+    time_bounds,
+)
 from contexture_sandbox.context_broker.model import StoredEntity
 from contexture_sandbox.context_broker.ordering import Order
-from contexture_sandbox.context_broker.patterns import posix_pattern
 from contexture_sandbox.context_broker.scope import Scope
 from contexture_sandbox.context_broker.store import Tenant
 

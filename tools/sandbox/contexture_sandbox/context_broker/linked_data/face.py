@@ -10,7 +10,7 @@ import orjson
 from contexture_sandbox.context_broker.broker import Broker, Call
 from contexture_sandbox.context_broker.linked_data.documents import HEAD, Document, Documents, texts
 from contexture_sandbox.context_broker.linked_data.flavours import FLAVOURS, Flavour
-from contexture_sandbox.context_broker.linked_data.history_pages import history
+from contexture_sandbox.context_broker.linked_data.history import history
 from contexture_sandbox.context_broker.linked_data.pages import refuse_too_broad, window
 from contexture_sandbox.context_broker.linked_data.problems import Problem, bad_request, not_found
 from contexture_sandbox.context_broker.linked_data.selecting import asks_by_time, conditions
