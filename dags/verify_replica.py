@@ -49,11 +49,11 @@ AGAINST = Param(
 def choose() -> list[str]:
     """The publications to look at."""
     from contexture_airflow.catalogue import publications
-    from contexture_airflow.connections.settings import open_storage
+    from contexture_airflow.connections.settings import open_home
     from contexture_airflow.steps.verify import to_verify
 
     context: Context = get_current_context()
-    return to_verify(open_storage(), publications(), context["params"]["publications"], context["params"]["against"])
+    return to_verify(open_home(), publications(), context["params"]["publications"], context["params"]["against"])
 
 
 @dag(

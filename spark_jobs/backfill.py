@@ -9,7 +9,8 @@ from contexture.errors import ConfigurationError
 from contexture.sources.http.errors import NotOfferedError
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.replay import NoLogError, NothingArchivedError, found, replay
+from contexture.storage.replay import NoLogError, NothingArchivedError, find_archived_outboxes, replay
+from spark_jobs.shared.context import store_of
 
 
 def backfill(order: StageOrder, of_history: Callable[[], Manifest]) -> Manifest:
@@ -27,12 +28,12 @@ def backfill(order: StageOrder, of_history: Callable[[], Manifest]) -> Manifest:
             publication=order.publication.name,
         )
     if wanted == "archive" or not keeps_history:
-        return replay(order, _told)
+        return replay(store_of(order), order, _told)
     if wanted == "source":
         return of_history()
-    if found(order).is_whole:
+    if find_archived_outboxes(store_of(order), order).is_complete:
         _told("the archive holds the whole interval: it is sent again as it was sent then")
-        return replay(order, _told)
+        return replay(store_of(order), order, _told)
     return _of_history_or_archive(order, of_history)
 
 
@@ -45,7 +46,7 @@ def _of_history_or_archive(order: StageOrder, of_history: Callable[[], Manifest]
         _told("the archive doesn't hold the whole interval: it is sent again from what the source keeps")
         return made
     try:
-        return replay(order, _told)
+        return replay(store_of(order), order, _told)
     except NothingArchivedError as nothing:
         raise ConfigurationError(
             f"{nothing.message}, and {none.message}",

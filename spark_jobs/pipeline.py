@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from contexture.publications import SdmxPublication
-from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.state import State
 from spark_jobs.entities.pipeline import EntityPipeline
 from spark_jobs.session import start_session
+from spark_jobs.shared.context import store_of
 from spark_jobs.shared.outbox import Stopwatch
 
 if TYPE_CHECKING:
@@ -53,12 +51,12 @@ def pull_and_prepare(order: StageOrder, watch: Stopwatch) -> Manifest:
 
 
 def _run_phases(spark: SparkSession, order: StageOrder, watch: Stopwatch) -> Manifest:
-    storage, pipeline = Storage(order.home), pipeline_of(order)
-    pointer = State(storage, order.publication.name).pointer()
+    store, pipeline = store_of(order), pipeline_of(order)
+    pointer = store.state.pointer()
     with watch.step("pull"):
         landing = pipeline.read(spark, order, pointer.watermark)
     manifest = pipeline.prepare(spark, order, landing, watch)
     with watch.step("judge"):
         pipeline.judge(spark, order, landing, manifest)
-    storage.remove(PublicationFolder(order.publication.name).work(order.run))
+    store.run(order.run).work.remove()
     return manifest

@@ -11,13 +11,13 @@ import sys
 import traceback
 
 from contexture.errors import ContextureError
-from contexture.storage.home import Storage
+from contexture.storage.file_tree import FileTree
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import StageOrder, StageResult
-from contexture.storage.publication_store import PublicationFolder
 from spark_jobs import quality
 from spark_jobs.backfill import backfill
 from spark_jobs.session import to_contexture_error
+from spark_jobs.shared.context import store_of
 from spark_jobs.shared.outbox import Stopwatch
 from spark_jobs.shared.verdict import stored_verdict
 
@@ -40,7 +40,7 @@ def stage(order: StageOrder) -> StageResult:
         records=manifest.records,
         shards=tuple(shard.shard for shard in manifest.shards if shard.records),
         approved=verdict.approved,
-        report=Storage(order.home).uri(PublicationFolder(order.publication.name).report(manifest.outbox)),
+        report=store_of(order).outbox(manifest.outbox).report.uri,
         seconds=watch.seconds,
     )
 
@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="stage", description="pull, prepare and judge one run of a publication")
     parser.add_argument("--order", required=True, help="address of the order file")
     folder, name = parser.parse_args(arguments).order.rsplit("/", 1)
-    order = StageOrder.from_file(Storage(folder), name)
+    order = StageOrder.from_file(FileTree(folder), name)
     if order.mode != "backfill":
         quality.preload()
     try:
@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _laid_down(order: StageOrder, result: StageResult) -> bool:
     """Whether the answer lies beside the order; where there was no room for it, its reader finds none either."""
     try:
-        Storage(order.home).write(PublicationFolder(order.publication.name).result(order.run), result.to_json())
+        store_of(order).run(order.run).write_result(result)
     except ContextureError as error:
         sys.stderr.write(f"{error}\n")
         return False

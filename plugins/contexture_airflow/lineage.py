@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from contexture.publications import NgsiSource
-from contexture.storage.home import Storage
-from contexture.storage.orders import staged_publication
-from contexture.storage.outbox_reader import topic_counts
 from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationStore
 from contexture_airflow.connections.settings import kafka_settings, source_connection
 
 if TYPE_CHECKING:
@@ -31,7 +29,7 @@ MOST_TOPICS: Final = 500
 _OWN: Final = ("contexture", "operations")
 
 
-def lineage_of(storage: Storage, publication: str, outboxes: Iterable[str]) -> OperatorLineage[Any, Any]:
+def lineage_of(store: PublicationStore, outboxes: Iterable[str]) -> OperatorLineage[Any, Any]:
     """The sources of a publication's outboxes and the topics they went to, with their numbers of records.
 
     An outbox that is not concluded, or has no records, adds nothing: a dry run sends nowhere.
@@ -49,11 +47,12 @@ def lineage_of(storage: Storage, publication: str, outboxes: Iterable[str]) -> O
 
     sources: dict[tuple[str, str], None] = {}
     sent: Counter[tuple[str, str]] = Counter()
-    for manifest in _concluded(Outboxes(storage, publication), outboxes):
-        staged = staged_publication(storage, publication, manifest.run)
+    for manifest in _concluded(store.outboxes, outboxes):
+        staged = store.run(manifest.run).order().publication
         sources[source_name(staged)] = None
         brokers = kafka_namespace(kafka_settings(staged.publish.connection).bootstrap_servers)
-        sent.update({(brokers, topic): records for topic, records in topic_counts(storage, manifest).items()})
+        counts = store.outbox(manifest.outbox).topic_counts()
+        sent.update({(brokers, topic): records for topic, records in counts.items()})
     largest = sorted(sent.items(), key=lambda each: (-each[1], each[0]))[:MOST_TOPICS]
     return OperatorLineage(
         inputs=[Dataset(namespace=namespace, name=name) for namespace, name in sources],

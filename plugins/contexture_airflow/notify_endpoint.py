@@ -83,9 +83,9 @@ class Receptions:
         from contexture.reception.application import reception
         from contexture.reception.targets import Inboxes, receives_notifications
         from contexture_airflow.catalogue import publications
-        from contexture_airflow.connections.settings import open_storage
+        from contexture_airflow.connections.settings import open_home
 
-        inboxes = self._inboxes = self._inboxes or Inboxes(open_storage())
+        inboxes = self._inboxes = self._inboxes or Inboxes(open_home())
         targets: dict[str, NotificationTarget] = {}
         for publication in filter(receives_notifications, publications()):
             target = _target(publication, inboxes)

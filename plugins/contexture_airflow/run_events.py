@@ -16,8 +16,9 @@ from contexture.monitoring.store import properties_of
 from contexture.publications import Publication
 from contexture.sending import LedgerEntry, ShardResult
 from contexture.storage.delivery import SendAttempts
-from contexture.storage.home import Storage
+from contexture.storage.file_tree import FileTree
 from contexture.storage.manifests import Manifest
+from contexture.storage.publication_store import PublicationStore
 from contexture_airflow.metrics import count_failure, count_sent
 from contexture_airflow.run import RunPlan, RunRequest
 
@@ -137,10 +138,10 @@ _NOT_CONCLUDED = "nothing was concluded: it was a dry run, or its outbox was giv
 _SKIPPED = "in Kafka already when this send began"
 
 
-def open_journal(storage: Storage, report: Callable[[str], None]) -> RunTableWriter:
+def open_journal(home: FileTree, report: Callable[[str], None]) -> RunTableWriter:
     """The journal of the operational tables; where there are none, or their address is wrong, it writes nothing."""
     try:
-        return RunTableWriter(RunTables.of_home(storage.root), report)
+        return RunTableWriter(RunTables.of_home(home.root), report)
     except ConfigurationError as error:
         report(f"nothing is noted in the operational tables: {error}")
         return RunTableWriter(None)
@@ -265,7 +266,9 @@ def record_start(
 
 
 @contextmanager
-def source_noted(storage: Storage, publication: Publication, run: str, report: Callable[[str], None]) -> Iterator[None]:
+def source_noted(
+    store: PublicationStore, publication: Publication, run: str, report: Callable[[str], None]
+) -> Iterator[None]:
     """Notes whether a registry told a run what it did.
 
     Where it did not, a transaction of unknown content has failed, until a later run learns what that was. (What is read
@@ -274,7 +277,7 @@ def source_noted(storage: Storage, publication: Publication, run: str, report: C
     if not publication.source.has_log:
         yield
         return
-    with open_journal(storage, report) as journal:
+    with open_journal(store.home, report) as journal:
         try:
             yield
         except Exception as error:

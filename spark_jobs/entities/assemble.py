@@ -18,15 +18,14 @@ import pyarrow.compute as pc
 from contexture.publications import NgsiPublication
 from contexture.records.messages.envelopes import envelope
 from contexture.records.messages.ngsi_bodies import join
-from contexture.storage.home import Storage
-from contexture.storage.publication_store import SHARD_FILE
+from contexture.storage.folder import StoredFolder
+from contexture.storage.paths import SHARD_FILE
 from contexture.storage.schemas import HEADER_PREFIX, IDENTITIES, OUTBOX, STATE, with_headers
 from contexture.storage.state_files import completed
-from contexture.storage.tables import open_table, read_table, table_writer, write_table
 from contexture.storage.topic_order import group_by_topics, needs_groups
 from spark_jobs.entities.plan import EventPlan
 from spark_jobs.entities.render import with_tombstone_headers
-from spark_jobs.entities.rows import rendered_folder
+from spark_jobs.entities.rows import DELETIONS_FILE, TOPICS_FOLDER, rendered_folder
 from spark_jobs.entities.sequence import PLACED, SequencedDeletions
 from spark_jobs.shared.context import StageContext
 
@@ -255,13 +254,12 @@ class ShardAssembler:
     def __init__(self, preparation: StageContext, shard: int) -> None:
         self._preparation = preparation
         self._shard = shard
-        self._storage = Storage(preparation.home)
-        self._plan = EventPlan.load(self._storage, preparation.work)
+        self._plan = EventPlan.load(preparation.work)
         self._envelope = envelope(preparation.publication)
         self._transaction_records = NgsiPublication.of(preparation.publication).publish.transaction_records
         self._headers = preparation.headers
         self._schema = with_headers(_columns(preparation), self._headers)
-        self._told = SequencedDeletions(self._storage, preparation.work, shard, self._envelope)
+        self._told = SequencedDeletions(preparation.work, shard, self._envelope)
         self._grouper = _grouper(preparation)
         self._position = 0
         self._upserts = 0
@@ -270,16 +268,16 @@ class ShardAssembler:
 
     def run(self) -> ShardSummary:
         """Writes the shard."""
-        folder = self._preparation.folder.shard(self._preparation.outbox, self._shard)
-        delta_folder = self._preparation.folder.state_delta(self._preparation.outbox)
+        outbox = self._preparation.records
+        folder = outbox.shard(self._shard)
         with (
-            self._writer(f"{folder}/{SHARD_FILE}", self._schema) as records,
-            self._writer(f"{delta_folder}/shard-{self._shard:05d}.parquet", STATE) as delta,
+            _writer(folder, SHARD_FILE, self._schema) as records,
+            _writer(outbox.state_delta, f"shard-{self._shard:05d}.parquet", STATE) as delta,
         ):
             self._write_upserts(records, delta)
             self._write_deletes(records, delta)
         self._write_topics()
-        transactions = self._transactions(f"{folder}/{SHARD_FILE}")
+        transactions = self._transactions(folder)
         return ShardSummary(self._shard, self._position, self._bytes, transactions, self._upserts)
 
     def _write_upserts(self, records: Any, delta: Any) -> None:
@@ -295,8 +293,8 @@ class ShardAssembler:
 
     def _rendered(self) -> Iterator[Any]:
         folder = rendered_folder(self._preparation.work, self._shard)
-        for name in self._storage.files(folder, ".parquet"):
-            with open_table(self._storage, f"{folder}/{name}") as file:
+        for name in folder.files(".parquet"):
+            with folder.open_table(name) as file:
                 for batch in file.iter_batches(batch_size=ROWS):
                     placed = self._plan.placed(pa.Table.from_batches([batch]))
                     if placed.num_rows:
@@ -304,8 +302,7 @@ class ShardAssembler:
                         yield placed
 
     def _write_deletes(self, records: Any, delta: Any) -> None:
-        place = f"{self._preparation.work}/deletions.parquet"
-        table = read_table(self._storage, place, filters=[("shard", "==", self._shard)])
+        table = self._preparation.work.table(DELETIONS_FILE, filters=[("shard", "==", self._shard)])
         if table.num_rows:
             gone = table.select(STATE.names)
             place = STATE.get_field_index("removed")
@@ -334,11 +331,11 @@ class ShardAssembler:
         for item in pc.value_counts(table.column("topic").cast(pa.string())).to_pylist():
             self._topics[item["values"]] += item["counts"]
 
-    def _transactions(self, file: str) -> int:
+    def _transactions(self, folder: StoredFolder) -> int:
         """How many there are; records for very many topics are put into groups first."""
         size = self._transaction_records
         if needs_groups(self._topics):
-            return group_by_topics(self._storage, file, self._topics, transaction_records=size)
+            return group_by_topics(folder, SHARD_FILE, self._topics, transaction_records=size)
         return -(-self._position // size)
 
     def _state_rows(self, table: Any) -> Any:
@@ -353,7 +350,8 @@ class ShardAssembler:
             {"topic": sorted(self._topics), "records": [self._topics[name] for name in sorted(self._topics)]}
         )
         table = table.cast(pa.schema([("topic", pa.string()), ("records", pa.int64())]))
-        write_table(self._storage, f"{self._preparation.work}/topics/{self._shard:05d}.parquet", table)
+        self._preparation.work.folder(TOPICS_FOLDER).write_table(f"{self._shard:05d}.parquet", table)
 
-    def _writer(self, place: str, schema: Any) -> Any:
-        return table_writer(self._storage, place, schema, compression_level=1, write_page_checksum=True)
+
+def _writer(folder: StoredFolder, name: str, schema: Any) -> Any:
+    return folder.table_writer(name, schema, compression_level=1, write_page_checksum=True)

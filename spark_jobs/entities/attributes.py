@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import orjson
@@ -13,8 +13,8 @@ import pyarrow as pa
 from contexture.publications import Publication
 from contexture.records.changes.attribute_types import MOST, AttributeTypes, Seen
 from contexture.sources.ngsi.entity import ParsedEntity
-from contexture.storage.home import Storage
-from contexture.storage.state import State, StatePointer
+from contexture.storage.folder import StoredFolder
+from contexture.storage.state import StatePointer
 from spark_jobs.entities.render import Candidate
 from spark_jobs.quality.columns import column_names
 from spark_jobs.shared.context import StageContext, event_number
@@ -146,20 +146,23 @@ class SeenTypes:
                 if isinstance(kind, str):
                     seen.add((entity_type, name if parsed.datasets is None else parsed.attribute_name(name).name, kind))
 
-    def save(self, storage: Storage, work: str, first_ordinal: int) -> None:
+    def save(self, work: StoredFolder, first_ordinal: int) -> None:
         """Leaves them where `drift` finds them; a task that is repeated writes the same again."""
         if self._seen:
             kept = sorted(self._seen)[: MOST + 1]
-            storage.write(f"{work}/types/{first_ordinal:020d}.json", msgspec.json.encode(kept))
+            work.folder(_TYPES).write(f"{first_ordinal:020d}.json", msgspec.json.encode(kept))
 
 
-def drift(storage: Storage, preparation: StageContext) -> list[Seen]:
+_TYPES: Final = "types"
+
+
+def drift(preparation: StageContext) -> list[Seen]:
     """The types that attributes have now and had in no run before; what was seen is left for conclude."""
-    folder = f"{preparation.work}/types"
-    files = [storage.read(f"{folder}/{name}") for name in storage.files(folder, ".json")]
+    folder = preparation.work.folder(_TYPES)
+    files = [folder.read(name) for name in folder.files(".json")]
     seen = AttributeTypes.of(each for file in files for each in msgspec.json.decode(file, type=list[Seen]))
-    storage.write(preparation.folder.seen_types(preparation.outbox), seen.to_json())
-    state = State(storage, preparation.publication.name)
+    preparation.records.write_seen_types(seen)
+    state = preparation.store.state
     new = state.attribute_types(StatePointer.model_validate_json(preparation.pointer_json)).new_in(seen)
     for entity_type, name, kind in new[:_LOGGED]:
         _log.warning("the attribute %s of %s has the type %s, which it did not have before", name, entity_type, kind)

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +21,8 @@ from contexture.publications import NgsiPublication
 from contexture.records.changes import ChangeKind
 from contexture.records.changes.identity_hashes import hash_words
 from contexture.records.topics.collisions import IdentityIndex, colliding
-from contexture.storage.home import Storage
 from contexture.storage.schemas import COLLISIONS, QUARANTINE
 from contexture.storage.state import StateReader
-from contexture.storage.tables import open_dataset, write_table
 from spark_jobs.shared.context import PART_BITS, StageContext
 
 
@@ -255,41 +253,43 @@ def refusing(snapshot: Any, rows: Any) -> Any:
     return snapshot
 
 
-def note_collisions(storage: Storage, preparation: StageContext, snapshot: Any, found: Sequence[Collision]) -> None:
+COLLISIONS_FILE: Final = "collisions.parquet"
+"""The events whose topic is another identity's; there only where such were found."""
+
+
+def note_collisions(preparation: StageContext, snapshot: Any, found: Sequence[Collision]) -> None:
     """Writes what collides beside the outbox, and the refused events to quarantine; tells of the first few."""
     if not found:
         return
     events = snapshot.column("event").to_numpy()
-    names = _identities(storage, preparation, events, found)
+    names = _identities(preparation, events, found)
     rows = [(one.topic, names[one.row], _named(one.holder, names), one.refused) for one in found]
     table = pa.table(dict(zip(COLLISIONS.names, map(list, zip(*rows, strict=True)), strict=True)), schema=COLLISIONS)
-    write_table(storage, preparation.folder.collisions(preparation.outbox), table)
+    preparation.records.write_table(COLLISIONS_FILE, table)
     for topic, identity, holder, refused in rows[:_LOGGED]:
         _log.warning("%s and %s share the topic %s%s", identity, holder, topic, ": refused" if refused else "")
     refused_rows = [(int(events[one.row]), row) for one, row in zip(found, rows, strict=True) if one.refused]
     if refused_rows:
-        _quarantine(storage, preparation, refused_rows)
+        _quarantine(preparation, refused_rows)
 
 
 def _named(holder: str | int, names: dict[int, str]) -> str:
     return holder if isinstance(holder, str) else names[holder]
 
 
-def _identities(storage: Storage, preparation: StageContext, events: Any, found: Sequence[Collision]) -> dict[int, str]:
+def _identities(preparation: StageContext, events: Any, found: Sequence[Collision]) -> dict[int, str]:
     """The identities of the rows that take part."""
     rows = sorted({one.row for one in found} | {one.holder for one in found if isinstance(one.holder, int)})
-    dataset = open_dataset(storage, f"{preparation.work}/evaluated")
+    dataset = preparation.work.folder("evaluated").dataset()
     chosen = ds.field("event").isin(pa.array(events[rows]))
     table = dataset.to_table(columns=["event", "identity"], filter=chosen)
     by_event = dict(zip(*(column.to_pylist() for column in table.columns), strict=True))
     return {row: by_event[int(events[row])] for row in rows}
 
 
-def _quarantine(
-    storage: Storage, preparation: StageContext, refused: Sequence[tuple[int, tuple[str, str, str, bool]]]
-) -> None:
+def _quarantine(preparation: StageContext, refused: Sequence[tuple[int, tuple[str, str, str, bool]]]) -> None:
     ordinals = pa.array([event >> PART_BITS for event, _ in refused], pa.int64())
-    dataset = open_dataset(storage, preparation.folder.landing(preparation.order.run), skips_others=True)
+    dataset = preparation.landing.dataset(skips_others=True)
     landed = dataset.to_table(filter=ds.field("ordinal").isin(ordinals))
     rows = landed.take(pc.index_in(ordinals, value_set=landed.column("ordinal")))
     columns = {
@@ -299,8 +299,7 @@ def _quarantine(
     }
     for name, values in columns.items():
         rows = rows.append_column(name, pa.array(values))
-    target = f"{preparation.folder.quarantine(preparation.outbox)}/collisions.parquet"
-    write_table(storage, target, rows.select(QUARANTINE.names).cast(QUARANTINE))
+    preparation.quarantine.write_table(COLLISIONS_FILE, rows.select(QUARANTINE.names).cast(QUARANTINE))
 
 
 def _short(text: str) -> str:

@@ -28,10 +28,8 @@ from contexture.sources.ngsi.notifications.parsing import parse_notified
 from contexture.sources.ngsi.rules.catalogue import EntityRuleOptions
 from contexture.sources.ngsi.rules.checks import check_entity, unreadable
 from contexture.sources.ngsi.rules.values import coerce_numbers
-from contexture.storage.home import Storage
 from contexture.storage.schemas import QUARANTINE
 from contexture.storage.state import StateLookup, load_lookup
-from contexture.storage.tables import write_table
 from spark_jobs.entities.attributes import (
     ATTRIBUTES_FOLDER,
     JudgedAttributes,
@@ -312,12 +310,11 @@ def evaluation(preparation: StageContext) -> Evaluation:
     """The function that evaluates landing record batches under one preparation; yields a row of EVALUATED for each."""
 
     def evaluate(batches: Iterable[Any]) -> Iterator[Any]:
-        storage = Storage(preparation.home)
         rewritten = not NgsiPublication.of(preparation.publication).source.suppress_unchanged
         name, pointer = preparation.publication.name, preparation.pointer_json
-        lookup = load_lookup(preparation.home, name, pointer, times=rewritten)
+        lookup = load_lookup(preparation.order.home, name, pointer, times=rewritten)
         evaluator = EntityEvaluator(preparation, lookup)
-        with RunFiles(storage) as files:
+        with RunFiles() as files:
             began: int | None = None
             following: int | None = None
             for batch in batches:
@@ -331,7 +328,7 @@ def evaluation(preparation: StageContext) -> Evaluation:
                         _store(rows, run, files, preparation)
                     yield pa.record_batch([[len(rows.narrow_rows)]], schema=EVALUATED)
         if evaluator.seen_types is not None and began is not None:
-            evaluator.seen_types.save(storage, preparation.work, began)
+            evaluator.seen_types.save(preparation.work, began)
 
     return evaluate
 
@@ -367,7 +364,7 @@ def cycles_uncollected() -> Iterator[None]:
 def _store(rows: EvaluatedRows, run: Any, files: RunFiles, preparation: StageContext) -> None:
     files.write(evaluated_folder(preparation), rows.narrow(evaluated_schema(preparation)))
     write_rendered(files, preparation.work, rows.rendered(preparation))
-    files.write(f"{preparation.work}/{ATTRIBUTES_FOLDER}", rows.attributes())
+    files.write(preparation.work.folder(ATTRIBUTES_FOLDER), rows.attributes())
     if rows.refusals:
         _write_quarantine(rows, run, preparation)
 
@@ -379,5 +376,4 @@ def _write_quarantine(rows: EvaluatedRows, run: Any, preparation: StageContext) 
             name, pa.array([getattr(refusal, name) for refusal in rows.refusals], pa.string())
         )
     ordinal = run.column("ordinal")[0].as_py()
-    folder, storage = preparation.folder.quarantine(preparation.outbox), Storage(preparation.home)
-    write_table(storage, f"{folder}/{ordinal:020d}.parquet", refused.select(QUARANTINE.names).cast(QUARANTINE))
+    preparation.quarantine.write_table(f"{ordinal:020d}.parquet", refused.select(QUARANTINE.names).cast(QUARANTINE))

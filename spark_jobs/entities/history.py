@@ -16,13 +16,13 @@ from contexture.sources.ngsi.connect import open_history
 from contexture.sources.ngsi.entity_head import moment
 from contexture.sources.ngsi.history import TEMPORAL_ENTITIES, HistoryInterval, whole_millisecond
 from contexture.sources.ngsi.notifications.notification import media_type_of
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.publication_store import PublicationFolder
 from spark_jobs.entities.landing import Landed
 from spark_jobs.entities.notifications import FIRST_ORDINAL, Row, write_rows
 from spark_jobs.entities.read import whole_selection
+from spark_jobs.shared.context import store_of
 
 FILE = "part-history.parquet"
 
@@ -34,24 +34,23 @@ def land_history(order: StageOrder, connection: BrokerConnection) -> LandingMani
         NotOfferedError: the broker shows no history.
         ContextureError: as `NgsiLdHistoryClient.history`.
     """
-    storage, folder = Storage(order.home), PublicationFolder(order.publication.name)
-    try:
-        return LandingManifest.from_file(storage, folder.landing_manifest(order.run))
-    except FileNotFoundError:
-        storage.remove(folder.landing(order.run))
+    landing = store_of(order).landing(order.run)
+    stored = landing.find_manifest()
+    if stored is not None:
+        return stored
+    landing.remove()
     interval = _interval(order)
-    query = _land(storage, order, connection, interval)
-    landed = Landed.look(storage, folder.landing(order.run))
+    query = _land(order, landing, connection, interval)
+    landed = Landed.look(landing)
     manifest = _manifest(order, connection, interval, query, landed)
-    storage.write(folder.landing_manifest(order.run), manifest.to_json())
+    landing.write_manifest(manifest)
     return manifest
 
 
-def _land(storage: Storage, order: StageOrder, connection: BrokerConnection, interval: HistoryInterval) -> str:
+def _land(order: StageOrder, landing: StoredFolder, connection: BrokerConnection, interval: HistoryInterval) -> str:
     """Writes the rows; gives what was asked, in one line."""
     selection = whole_selection(order.publication)
     query = next(walk.query for walk in selection.walks() if walk.bodies)
-    file = f"{PublicationFolder(order.publication.name).landing(order.run)}/{FILE}"
     with open_history(connection, selection.service, selection.dialect, budget=selection.budget) as broker:
         pages = broker.history(
             query,
@@ -59,7 +58,7 @@ def _land(storage: Storage, order: StageOrder, connection: BrokerConnection, int
             whole=not order.publication.splits_by_attribute,
             deadline_seconds=float(selection.walk_deadline_seconds),
         )
-        write_rows(storage, file, _rows(pages, selection.service))
+        write_rows(landing, _rows(pages, selection.service))
         return f"{TEMPORAL_ENTITIES} {broker.describe(query)}"
 
 

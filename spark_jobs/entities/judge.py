@@ -10,18 +10,18 @@ import pyarrow.dataset as ds
 
 from contexture.publications.checks.quality import ATTRIBUTE_COLUMNS
 from contexture.records.changes import ChangeKind as EventVerdict
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
 from contexture.storage.manifests import LandingManifest, Manifest, QualityVerdict
 from contexture.storage.orders import StageOrder
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.quarantine import RuleSample, quarantine_samples
-from contexture.storage.tables import open_dataset, read_table
+from contexture.storage.quarantine import RuleSample
 from spark_jobs.entities.attributes import ATTRIBUTE_ROWS, ATTRIBUTES_FOLDER, judges_attributes
+from spark_jobs.entities.collisions import COLLISIONS_FILE
 from spark_jobs.entities.manifest import newest_modification
 from spark_jobs.entities.superseded import SUPERSEDED, current_rows, is_current, superseded_events
 from spark_jobs.quality.columns import column_names
 from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames
 from spark_jobs.quality.summary import ENTITY, RunSummary, SharedTopic, warned
+from spark_jobs.shared.context import store_of
 from spark_jobs.shared.parquet_rows import read_rows
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def judge_outbox(
     )
     is_judged = judges_attributes(order.publication)
     attributes = AcceptedFrames(lambda: accepted_attributes(spark, order)) if is_judged else None
-    summary = partial(_summary, Storage(order.home), order, landing, manifest)
+    summary = partial(_summary, order, landing, manifest)
     return judge_once(order, manifest, frames, summary, attributes)
 
 
@@ -53,7 +53,7 @@ def accepted_entities(spark: SparkSession, order: StageOrder) -> DataFrame:
 
     stored = _evaluated(order).schema
     columns = pa.schema([stored.field(name) for name in (*_columns(order), "verdict", "part", "event")])
-    rows = _current(spark, order, read_rows(spark, Storage(order.home), f"{_work(order)}/evaluated", columns))
+    rows = _current(spark, order, read_rows(spark, _work(order).folder("evaluated"), columns))
     is_accepted = f"verdict <= {int(EventVerdict.UNCHANGED)} AND part = 0"
     service = lit(order.publication.source.tenant)
     return rows.where(is_accepted).select(*_columns(order)).withColumn("service", service)
@@ -63,7 +63,7 @@ def accepted_attributes(spark: SparkSession, order: StageOrder) -> DataFrame:
     """The attributes of the accepted entities, one row each."""
     from pyspark.sql.functions import lit
 
-    rows = read_rows(spark, Storage(order.home), f"{_work(order)}/{ATTRIBUTES_FOLDER}", ATTRIBUTE_ROWS)
+    rows = read_rows(spark, _work(order).folder(ATTRIBUTES_FOLDER), ATTRIBUTE_ROWS)
     rows = _current(spark, order, rows)
     service = lit(order.publication.source.tenant)
     return rows.withColumn("service", service).select(*ATTRIBUTE_COLUMNS)
@@ -72,7 +72,7 @@ def accepted_attributes(spark: SparkSession, order: StageOrder) -> DataFrame:
 def accepted_rows(order: StageOrder) -> pa.Table:
     """The rows of `accepted_entities`, read without Spark."""
     is_accepted = (ds.field("verdict") <= int(EventVerdict.UNCHANGED)) & (ds.field("part") == 0)
-    table = current_rows(Storage(order.home), _work(order), _columns(order), is_accepted)
+    table = current_rows(_work(order), _columns(order), is_accepted)
     return table.append_column("service", pa.repeat(order.publication.source.tenant, table.num_rows))
 
 
@@ -80,7 +80,7 @@ def _current(spark: SparkSession, order: StageOrder, rows: DataFrame) -> DataFra
     """The rows whose event no newer version supersedes."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    events = superseded_events(Storage(order.home), _work(order))
+    events = superseded_events(_work(order))
     if not len(events):
         return rows
     superseded = spark.createDataFrame([(event,) for event in events.to_pylist()], from_arrow_schema(SUPERSEDED))
@@ -88,12 +88,11 @@ def _current(spark: SparkSession, order: StageOrder, rows: DataFrame) -> DataFra
 
 
 def _evaluated(order: StageOrder) -> Any:
-    storage = Storage(order.home)
-    return open_dataset(storage, f"{_work(order)}/evaluated")
+    return _work(order).folder("evaluated").dataset()
 
 
-def _work(order: StageOrder) -> str:
-    return PublicationFolder(order.publication.name).work(order.run)
+def _work(order: StageOrder) -> StoredFolder:
+    return store_of(order).run(order.run).work
 
 
 def _columns(order: StageOrder) -> list[str]:
@@ -101,34 +100,34 @@ def _columns(order: StageOrder) -> list[str]:
     return [*ENTITY_COLUMNS, *judged]
 
 
-def _summary(storage: Storage, order: StageOrder, landing: LandingManifest, manifest: Manifest) -> RunSummary:
+def _summary(order: StageOrder, landing: LandingManifest, manifest: Manifest) -> RunSummary:
     return RunSummary(
         read=manifest.read,
         accepted=manifest.accepted,
         quarantined=manifest.quarantined_entities,
         in_source=landing.source_count if landing.knows_source else None,
         unchanged=manifest.unchanged,
-        newest_modified_at=newest_modification(storage, PublicationFolder(order.publication.name).work(order.run)),
+        newest_modified_at=newest_modification(_work(order)),
         reference_time=landing.finished_at,
         quarantined_by_rule=dict(manifest.quarantined),
         warnings_by_rule=dict(manifest.warnings),
         of_snapshot=dict(manifest.of_snapshot),
         retried=landing.retried is not None or landing.mode == "backfill",
         collisions=manifest.collisions,
-        collided=_collided(storage, manifest) if manifest.collisions else (),
+        collided=_collided(order, manifest) if manifest.collisions else (),
         notified=landing.notified,
-        broken=_broken(storage, order, manifest),
+        broken=_broken(order, manifest),
     )
 
 
-def _broken(storage: Storage, order: StageOrder, manifest: Manifest) -> dict[str, tuple[RuleSample, ...]]:
-    refused = quarantine_samples(storage, manifest.publication, manifest.outbox, manifest.quarantined)
-    rows = _evaluated(order).filter(is_current(storage, _work(order)))
+def _broken(order: StageOrder, manifest: Manifest) -> dict[str, tuple[RuleSample, ...]]:
+    refused = store_of(order).quarantine(manifest.outbox).samples(manifest.quarantined)
+    rows = _evaluated(order).filter(is_current(_work(order)))
     return warned(rows, manifest.warnings, ENTITY) | refused
 
 
-def _collided(storage: Storage, manifest: Manifest) -> tuple[SharedTopic, ...]:
-    path = PublicationFolder(manifest.publication).collisions(manifest.outbox)
-    with storage.translating(path):
-        table = read_table(storage, path)
+def _collided(order: StageOrder, manifest: Manifest) -> tuple[SharedTopic, ...]:
+    outbox = store_of(order).outbox(manifest.outbox)
+    with outbox.translate_errors(COLLISIONS_FILE):
+        table = outbox.table(COLLISIONS_FILE)
     return tuple(SharedTopic(**row) for row in table.slice(0, COLLISIONS_SHOWN).to_pylist())

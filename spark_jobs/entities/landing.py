@@ -10,9 +10,8 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
 from contexture.storage.schemas import LANDING
-from contexture.storage.tables import read_table
 from spark_jobs.data_sources.ngsi import WALK_BITS
 
 _IDENTITY = ["path", "id", "type"]
@@ -29,13 +28,13 @@ class Landed:
     table: pa.Table
 
     @classmethod
-    def look(cls, storage: Storage, folder: str) -> Landed:
+    def look(cls, folder: StoredFolder) -> Landed:
         """Looks through the Parquet files of a folder."""
-        names = storage.files(folder, ".parquet")
+        names = folder.files(".parquet")
         columns = pa.schema([LANDING.field(name) for name in _LOOKED_AT])
-        tables = [read_table(storage, f"{folder}/{name}", columns=_LOOKED_AT) for name in names]
+        tables = [folder.table(name, columns=_LOOKED_AT) for name in names]
         table = pa.concat_tables([columns.empty_table(), *(table.cast(columns) for table in tables)])
-        return cls({name: storage.sha256(f"{folder}/{name}") for name in names}, table)
+        return cls({name: folder.sha256(name) for name in names}, table)
 
     @property
     def digest(self) -> str:

@@ -15,15 +15,15 @@ import pyarrow.dataset as ds
 from contexture.records.changes import ChangeKind
 from contexture.records.messages.envelopes import envelope
 from contexture.sources.ngsi.rules.catalogue import REJECTING, severities
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
 from contexture.storage.manifests import LandingManifest, Manifest, ShardManifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.publication_store import SHARD_FILE
+from contexture.storage.paths import SHARD_FILE
 from contexture.storage.replay import backfill_headers, check_topics
-from contexture.storage.tables import read_table, write_table
 from spark_jobs.entities.collisions import RULE as COLLISION
 from spark_jobs.entities.plan import RULE as DUPLICATE
 from spark_jobs.entities.plan import EntityPlan
+from spark_jobs.entities.rows import TOPICS_FOLDER
 from spark_jobs.entities.superseded import current_rows
 from spark_jobs.shared.context import StageContext
 from spark_jobs.shared.outbox import run_facts
@@ -43,9 +43,9 @@ class RunCounts:
     warnings: dict[str, int]
 
 
-def count(storage: Storage, preparation: StageContext, planned: EntityPlan) -> RunCounts:
+def count(preparation: StageContext, planned: EntityPlan) -> RunCounts:
     """Counts the narrow rows of a preparation, by the verdicts that planning has left them."""
-    table = current_rows(storage, preparation.work, ["event", "verdict", "rules", "warnings"])
+    table = current_rows(preparation.work, ["event", "verdict", "rules", "warnings"])
     verdicts, numbers = np.asarray(table.column("verdict")).copy(), table.column("event").to_numpy()
     verdicts[np.isin(numbers, planned.told)] = ChangeKind.SEND
     verdicts[np.isin(numbers, planned.told_before) & (verdicts <= ChangeKind.UNCHANGED)] = ChangeKind.UNCHANGED
@@ -63,9 +63,9 @@ def count(storage: Storage, preparation: StageContext, planned: EntityPlan) -> R
     )
 
 
-def newest_modification(storage: Storage, work: str) -> datetime | None:
+def newest_modification(work: StoredFolder) -> datetime | None:
     """The newest time of change among accepted events, UTC; None where none was told."""
-    rows = current_rows(storage, work, ["modified_at"], ds.field("verdict") <= int(ChangeKind.UNCHANGED))
+    rows = current_rows(work, ["modified_at"], ds.field("verdict") <= int(ChangeKind.UNCHANGED))
     newest: datetime | None = pc.max(rows["modified_at"]).as_py()
     return newest
 
@@ -96,12 +96,11 @@ class PreparationResult:
 def described(preparation: StageContext, landing: LandingManifest, findings: PreparationResult) -> Manifest:
     """The manifest of the outbox whose shards lie on storage; writes its list of topics."""
     planned, counts = findings.planned, findings.counts
-    storage = Storage(preparation.home)
     warned, rejecting = _by_severity(preparation, findings.of_snapshot)
     return Manifest(
         **run_facts(preparation, landing),
-        shards=tuple(_shard(storage, preparation, row) for row in findings.shards),
-        topics=_merge_topics(storage, preparation),
+        shards=tuple(_shard(preparation, row) for row in findings.shards),
+        topics=_merge_topics(preparation),
         accepted=counts.accepted,
         unchanged=counts.unchanged,
         quarantined=counts.quarantined,
@@ -138,23 +137,23 @@ def _by_severity(preparation: StageContext, of_snapshot: dict[str, int]) -> tupl
     return warned, {rule: broken[rule] for rule in REJECTING if rule in broken and wanted.get(rule) == "error"}
 
 
-def _shard(storage: Storage, preparation: StageContext, row: dict[str, int]) -> ShardManifest:
-    path = f"{preparation.folder.shard(preparation.outbox, row['shard'])}/{SHARD_FILE}"
+def _shard(preparation: StageContext, row: dict[str, int]) -> ShardManifest:
+    folder = preparation.records.shard(row["shard"])
     return ShardManifest(
         **row,
         file=SHARD_FILE if row["records"] else None,
-        sha256=storage.sha256(path) if row["records"] else None,
+        sha256=folder.sha256(SHARD_FILE) if row["records"] else None,
     )
 
 
-def _merge_topics(storage: Storage, preparation: StageContext) -> int:
+def _merge_topics(preparation: StageContext) -> int:
     """Writes the topics of all shards with their records, sorted; gives their number."""
-    folder = f"{preparation.work}/topics"
-    parts = [read_table(storage, f"{folder}/{name}") for name in storage.files(folder, ".parquet")]
+    folder = preparation.work.folder(TOPICS_FOLDER)
+    parts = [folder.table(name) for name in folder.files(".parquet")]
     merged = pa.concat_tables(parts).group_by("topic", use_threads=False).aggregate([("records", "sum")])
     merged = merged.rename_columns(["topic", "records"]).sort_by("topic")
     prefix = preparation.order.replay.topic_prefix
     if prefix:
-        check_topics(storage, preparation.publication.name, prefix, merged.column("topic").to_pylist())
-    write_table(storage, preparation.folder.topics(preparation.outbox), merged)
+        check_topics(preparation.store, prefix, merged.column("topic").to_pylist())
+    preparation.records.write_topics(merged)
     return int(merged.num_rows)

@@ -16,14 +16,13 @@ import pyarrow as pa
 
 from contexture.sources.ngsi.notifications.notification import NotificationError, media_type_of
 from contexture.sources.ngsi.notifications.parsing import read_notification
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
 from contexture.storage.inbox_files import InboxEntry
-from contexture.storage.inbox_reader import InboxClaim, InboxReader, keep_claim
+from contexture.storage.inbox_reader import InboxClaim
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.publication_store import PublicationStore
 from contexture.storage.schemas import LANDING
-from contexture.storage.tables import open_table, table_writer
 from spark_jobs.data_sources.ngsi import WALK_BITS
 from spark_jobs.entities.landing import Landed
 from spark_jobs.entities.sequence import NotifiedOrder
@@ -59,7 +58,7 @@ def nothing_read(order: StageOrder) -> LandingManifest:
 
 
 def land_notifications(
-    storage: Storage, order: StageOrder, claim: InboxClaim, read: LandingManifest
+    store: PublicationStore, order: StageOrder, claim: InboxClaim, read: LandingManifest
 ) -> LandingManifest:
     """Adds the claimed notifications to a landing, and the claim itself; a claim of nothing changes no pull.
 
@@ -69,16 +68,15 @@ def land_notifications(
     """
     if not claim.files and read.knows_source:
         return read
-    folder = PublicationFolder(order.publication.name).landing(order.run)
-    keep_claim(storage, order.publication.name, order.run, claim)
-    entries = InboxReader(storage, order.publication.name).entries(claim.inbox_files)
+    landing = store.landing(order.run)
+    landing.write_claim(claim)
+    entries = store.inbox.entries(claim.inbox_files)
     swapped = NotifiedOrder()
-    path = f"{folder}/{FILE}"
-    arrived = write_rows(storage, path, _rows(entries, order.publication.source.tenant, swapped))
+    arrived = write_rows(landing, _rows(entries, order.publication.source.tenant, swapped))
     moves = swapped.moves()
     if moves:
-        _renumber(storage, path, moves)
-    landed = Landed.look(storage, folder)
+        _renumber(landing, moves)
+    landed = Landed.look(landing)
     return read.model_copy(
         update={
             "rows": landed.rows,
@@ -98,10 +96,10 @@ class InboxArrivals(NamedTuple):
     first_at: datetime | None = None
 
 
-def write_rows(storage: Storage, path: str, rows: Iterable[Row]) -> InboxArrivals:
+def write_rows(landing: StoredFolder, rows: Iterable[Row]) -> InboxArrivals:
     """Writes rows of landing, each with a body and the time of its arrival, into one file."""
     arrived = InboxArrivals()
-    with table_writer(storage, path, LANDING) as file:
+    with landing.table_writer(FILE, LANDING) as file:
         for chunk in _chunks(rows):
             table = pa.Table.from_pylist(chunk, schema=LANDING)
             file.write_table(table)
@@ -122,13 +120,10 @@ def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
         yield chunk
 
 
-def _renumber(storage: Storage, path: str, moves: Mapping[int, int]) -> None:
+def _renumber(landing: StoredFolder, moves: Mapping[int, int]) -> None:
     """Gives rows other ordinals; `moves` are numbers of rows. The rows themselves stay where they are in the file."""
     first = 0
-    with (
-        open_table(storage, path) as before,
-        table_writer(storage, path, LANDING) as after,
-    ):
+    with landing.open_table(FILE) as before, landing.table_writer(FILE, LANDING) as after:
         for number in range(before.num_row_groups):
             table = before.read_row_group(number)
             places = range(first, first + table.num_rows)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from contexture.sources.http.connection import BrokerConnection
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.quarantine import write_retry_landing
+from contexture.storage.quarantine_retry import write_retry_landing
 from spark_jobs.entities.history import land_history
 from spark_jobs.entities.judge import judge_outbox
 from spark_jobs.entities.prepare import prepare
 from spark_jobs.entities.read import read_entities
 from spark_jobs.session import source_connection
+from spark_jobs.shared.context import store_of
 from spark_jobs.shared.outbox import Stopwatch
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class EntityPipeline:
     def read(self, spark: SparkSession, order: StageOrder, watermark: str | None) -> LandingManifest:
         """The landing of the run."""
         if order.retry is not None:
-            return write_retry_landing(order, order.retry)
+            return write_retry_landing(store_of(order), order, order.retry)
         connection = BrokerConnection.from_json(source_connection())
         if order.mode == "backfill":
             return land_history(order, connection)

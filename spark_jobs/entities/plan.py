@@ -20,13 +20,12 @@ from contexture.publications import NgsiPublication
 from contexture.records.batches import plan as plan_batches
 from contexture.records.changes import ChangeKind, Comparison, ShrinkGuard, compare
 from contexture.sources.ngsi.rules.catalogue import severities
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
 from contexture.storage.schemas import QUARANTINE, STATE
-from contexture.storage.shrink_report import SHOWN, write_shrink_report
-from contexture.storage.state import State, StatePointer, StateReader
-from contexture.storage.tables import open_dataset, write_table
+from contexture.storage.shrink_report import SHOWN, ShrinkReport
+from contexture.storage.state import StatePointer, StateReader
 from spark_jobs.entities.collisions import find_collisions, note_collisions, refusing
-from spark_jobs.entities.rows import narrow_rows, without_outdated
+from spark_jobs.entities.rows import DELETIONS_FILE, narrow_rows, without_outdated
 from spark_jobs.entities.sequence import NotifiedSequence, latest_rows, shards_of
 from spark_jobs.entities.superseded import discard_quarantined, save_superseded, without_older_objects
 from spark_jobs.shared.context import PART_BITS, StageContext
@@ -67,25 +66,24 @@ class EventPlan:
         placed = placed.append_column("sub_batch", pa.array(self.sub_batch[places]))
         return placed.append_column("final", pa.array(self.final[places].astype(bool)))
 
-    def save(self, storage: Storage, work: str) -> None:
+    def save(self, work: StoredFolder) -> None:
         """Writes the plan to the work folder."""
         content = io.BytesIO()
         np.save(content, np.stack([self.events, self.batch, self.sub_batch, self.final]).astype(np.int64))
-        storage.write(f"{work}/{_FILE}", content.getvalue())
+        work.write(_FILE, content.getvalue())
 
     @classmethod
-    def load(cls, storage: Storage, work: str) -> EventPlan:
+    def load(cls, work: StoredFolder) -> EventPlan:
         """The plan that lies in the work folder."""
-        return cls(*np.load(io.BytesIO(storage.read(f"{work}/{_FILE}"))))
+        return cls(*np.load(io.BytesIO(work.read(_FILE))))
 
 
 def sent_events(
-    storage: Storage, preparation: StageContext, snapshot: Any, comparison: Comparison, turns: NotifiedSequence | None
+    preparation: StageContext, snapshot: Any, comparison: Comparison, turns: NotifiedSequence | None
 ) -> EventPlan:
     """The events that are sent, in order; what turns add to them is written.
 
     Args:
-        storage: the home.
         preparation: what is prepared.
         snapshot: narrow rows, in order of events.
         comparison: of the snapshot with state.
@@ -103,7 +101,7 @@ def sent_events(
     cuts = [] if turns is None else np.searchsorted(np.flatnonzero(kept), turns.told_by)
     batch, sub_batch, told = _batches(preparation, sent, cuts)
     if turns is not None:
-        turns.save(storage, preparation, snapshot, told)
+        turns.save(preparation, snapshot, told)
     return EventPlan(events, batch, sub_batch, final[kept])
 
 
@@ -140,17 +138,16 @@ RULE = "duplicate"
 MESSAGE = "the source shows other content for the same identity and the same time of change"
 
 
-def quarantine_conflicts(storage: Storage, preparation: StageContext, events: Any) -> None:
+def quarantine_conflicts(preparation: StageContext, events: Any) -> None:
     """Writes the landing rows of contradicting events to quarantine."""
     if not len(events):
         return
     ordinals = pa.array(np.unique(events >> PART_BITS))
-    dataset = open_dataset(storage, preparation.folder.landing(preparation.order.run), skips_others=True)
+    dataset = preparation.landing.dataset(skips_others=True)
     rows = dataset.to_table(filter=ds.field("ordinal").isin(ordinals))
     for name, text in (("rule", RULE), ("severity", "error"), ("message", MESSAGE)):
         rows = rows.append_column(name, pa.array([text] * rows.num_rows))
-    target = f"{preparation.folder.quarantine(preparation.outbox)}/conflicts.parquet"
-    write_table(storage, target, rows.select(QUARANTINE.names).cast(QUARANTINE))
+    preparation.quarantine.write_table("conflicts.parquet", rows.select(QUARANTINE.names).cast(QUARANTINE))
 
 
 def state_only_rows(held: Any, comparison: Comparison, moment: datetime) -> Any:
@@ -239,14 +236,13 @@ def plan(
         ConfigurationError: more identities vanish than may.
         RetriableError: the storage does not show all that was found out about them.
     """
-    storage = Storage(preparation.home)
     pointer = StatePointer.model_validate_json(preparation.pointer_json)
-    reader = State(storage, preparation.publication.name).reader(pointer)
-    rows = narrow_rows(storage, preparation, landed)
+    reader = preparation.store.state.reader(pointer)
+    rows = narrow_rows(preparation, landed)
     snapshot, older = without_older_objects(rows)
-    snapshot, skipped = without_outdated(storage, preparation, snapshot, reader)
+    snapshot, skipped = without_outdated(preparation, snapshot, reader)
     collisions = find_collisions(NgsiPublication.of(preparation.publication), snapshot, reader)
-    note_collisions(storage, preparation, snapshot, collisions)
+    note_collisions(preparation, snapshot, collisions)
     collided = np.array([found.row for found in collisions if found.refused], dtype=np.int64)
     snapshot = refusing(snapshot, collided)
     proves_absence = proves_absence and preparation.publication.source.detect_deletions
@@ -255,19 +251,19 @@ def plan(
     # What has said that it would end is no sign of a broken read.
     vanishing = len(comparison.vanished) - comparison.expired
     gone = touched.column("identity").take(pa.array(comparison.vanished))
-    dropped = 0 if confirmed_shrink else _guarded(storage, preparation, vanishing, pointer.identities, gone)
+    dropped = 0 if confirmed_shrink else _guarded(preparation, vanishing, pointer.identities, gone)
     turns = _turns(preparation, reader, snapshot, comparison)
-    sent = sent_events(storage, preparation, snapshot, comparison, turns)
-    sent.save(storage, preparation.work)
+    sent = sent_events(preparation, snapshot, comparison, turns)
+    sent.save(preparation.work)
     deleted = _gone(touched, comparison, turns)
-    _write_deletions(storage, preparation, deleted)
-    _write_marks(storage, preparation, touched, comparison)
+    _write_deletions(preparation, deleted)
+    _write_marks(preparation, touched, comparison)
     events = snapshot.column("event").to_numpy()
     # Objects that are refused because they lack an id have an identity in common, and are different ones all the same.
     again = comparison.superseded[np.asarray(snapshot.column("identified"))[comparison.superseded]]
     superseded = np.union1d(older.column("event").to_numpy(), events[again])
-    save_superseded(storage, preparation.work, superseded)
-    discard_quarantined(storage, preparation, rows, superseded)
+    save_superseded(preparation.work, superseded)
+    discard_quarantined(preparation, rows, superseded)
     return EntityPlan(
         conflicting=events[comparison.conflicting],
         collided=events[collided],
@@ -288,7 +284,7 @@ def _accepted(rows: Any) -> int:
     return int((np.asarray(rows.column("verdict")) <= ChangeKind.UNCHANGED).sum())
 
 
-def _guarded(storage: Storage, preparation: StageContext, vanishing: int, held: int, gone: Any) -> int:
+def _guarded(preparation: StageContext, vanishing: int, held: int, gone: Any) -> int:
     """Holds the deletion of many up, where `count-drop` is an error; else says how many go beyond the limit.
 
     What would have gone is kept for the person who is asked whether it may.
@@ -299,15 +295,8 @@ def _guarded(storage: Storage, preparation: StageContext, vanishing: int, held: 
         return 0
     if severities(preparation.publication.quality.rules).get("count-drop") != "error":
         return vanishing
-    write_shrink_report(
-        storage,
-        preparation.publication.name,
-        preparation.order.run,
-        count=vanishing,
-        held=held,
-        limit=guard.limit(held),
-        identities=gone.slice(0, SHOWN).to_pylist(),
-    )
+    report = ShrinkReport.of(gone.slice(0, SHOWN).to_pylist(), count=vanishing, held=held, limit=guard.limit(held))
+    preparation.store.run(preparation.order.run).write_shrink_report(report)
     guard.check(vanishing, held, confirmed=False)
     return 0
 
@@ -361,13 +350,11 @@ def _gone(held: Any, comparison: Comparison, turns: NotifiedSequence | None) -> 
     )
 
 
-def _write_marks(storage: Storage, preparation: StageContext, held: Any, comparison: Comparison) -> None:
+def _write_marks(preparation: StageContext, held: Any, comparison: Comparison) -> None:
     rows = state_only_rows(held, comparison, preparation.reference_time)
-    marks = f"{preparation.folder.state_delta(preparation.outbox)}/marks.parquet"
-    write_table(storage, marks, rows, compression="zstd")
+    preparation.records.state_delta.write_table("marks.parquet", rows, compression="zstd")
 
 
-def _write_deletions(storage: Storage, preparation: StageContext, gone: Any) -> None:
+def _write_deletions(preparation: StageContext, gone: Any) -> None:
     shards = pa.array(shards_of(gone, preparation), pa.int32())
-    place = f"{preparation.work}/deletions.parquet"
-    write_table(storage, place, gone.append_column("shard", shards), compression="zstd")
+    preparation.work.write_table(DELETIONS_FILE, gone.append_column("shard", shards), compression="zstd")

@@ -10,14 +10,11 @@ Its manifest is written last; when that is there already, nothing is done again.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from contexture.storage.home import Storage
-from contexture.storage.inbox_reader import transfer_claim
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
 from contexture.storage.schemas import LANDING
-from contexture.storage.tables import write_table
 from spark_jobs.entities.assemble import SUMMARY, assembly
 from spark_jobs.entities.attributes import ATTRIBUTE_ROWS, ATTRIBUTES_FOLDER, judges_attributes
 from spark_jobs.entities.evaluate import EVALUATED, evaluation
@@ -52,8 +49,7 @@ def prepare(spark: Any, order: StageOrder, landing: LandingManifest, watch: Stop
 
 
 def _prepared(spark: Any, preparation: StageContext, landing: LandingManifest, watch: Stopwatch) -> Manifest:
-    storage = Storage(preparation.home)
-    transfer_claim(storage, preparation.publication.name, preparation.order.run, preparation.outbox)
+    preparation.store.transfer_claim(preparation.order.run, preparation.outbox)
     with watch.step("evaluate"):
         evaluate(spark, preparation)
     with watch.step("plan"):
@@ -65,27 +61,29 @@ def _prepared(spark: Any, preparation: StageContext, landing: LandingManifest, w
             confirmed_shrink=confirmed,
             as_of=landing.broker_time,
         )
-        quarantine_conflicts(storage, preparation, planned.conflicting)
+        quarantine_conflicts(preparation, planned.conflicting)
     with watch.step("assemble"):
         shards = assemble(spark, preparation)
         check_task_results(sum(shard.pop("upserts") for shard in shards), planned.upserts, "rendered events")
-    counts = count(storage, preparation, planned)
+    counts = count(preparation, planned)
     with watch.step("snapshot"):
-        broken = snapshot_violations(storage, preparation, landing)
+        broken = snapshot_violations(preparation, landing)
         broken |= {"count-drop": planned.dropped, DUPLICATE: planned.contradictions}
     return described(preparation, landing, PreparationResult(planned, counts, shards, broken))
+
+
+_EMPTY: Final = "empty.parquet"
 
 
 def evaluate(spark: Any, preparation: StageContext) -> None:
     """Runs the one pass over the landing rows."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    storage = Storage(preparation.home)
     # So that a landing without rows has narrow columns too.
-    write_table(storage, f"{evaluated_folder(preparation)}/empty.parquet", evaluated_schema(preparation).empty_table())
+    evaluated_folder(preparation).write_table(_EMPTY, evaluated_schema(preparation).empty_table())
     if judges_attributes(preparation.publication):
-        write_table(storage, f"{preparation.work}/{ATTRIBUTES_FOLDER}/empty.parquet", ATTRIBUTE_ROWS.empty_table())
-    landed = read_rows(spark, storage, preparation.folder.landing(preparation.order.run), LANDING)
+        preparation.work.folder(ATTRIBUTES_FOLDER).write_table(_EMPTY, ATTRIBUTE_ROWS.empty_table())
+    landed = read_rows(spark, preparation.landing, LANDING)
     landed.mapInArrow(evaluation(preparation), from_arrow_schema(EVALUATED)).collect()
 
 

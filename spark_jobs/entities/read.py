@@ -19,18 +19,16 @@ from contexture.sources.ngsi.broker import Broker
 from contexture.sources.ngsi.connect import open_broker
 from contexture.sources.ngsi.entity_head import EntityHead, moment
 from contexture.sources.ngsi.paging import CLOCK_MARGIN, broker_text
-from contexture.storage.home import Storage
-from contexture.storage.inbox_reader import InboxClaim
+from contexture.storage.folder import StoredFolder
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import LANDING
-from contexture.storage.tables import write_part
 from spark_jobs.data_sources.ngsi import landing_rows, ngsi_rows
 from spark_jobs.data_sources.walks import Selection, Walk, WalkShare, shared
 from spark_jobs.entities.landing import HistoryInterval, Landed
 from spark_jobs.entities.notifications import land_notifications, nothing_read
 from spark_jobs.session import to_contexture_error
+from spark_jobs.shared.context import store_of
 from spark_jobs.shared.parquet_rows import write_rows
 
 if TYPE_CHECKING:
@@ -66,7 +64,7 @@ class SecondLook:
         self._created: dict[_Identity, datetime | None] = {}
         self._versions: Counter[tuple[_Identity, str | None]] = Counter()
 
-    def land(self, storage: Storage, folder: str, name: str) -> None:
+    def land(self, landing: StoredFolder, name: str) -> None:
         """Lands the rows of entities not met before, if there are any, as a file of this name.
 
         Raises:
@@ -78,7 +76,7 @@ class SecondLook:
             batches.append(landing_rows(page, service=service, walk=number, first=first, bodies=bodies))
             first += len(page.entities)
         if batches:
-            write_part(storage, f"{folder}/{name}", pa.Table.from_batches(batches, LANDING))
+            landing.write_part(name, pa.Table.from_batches(batches, LANDING))
 
     def identities(self, newcomers: HistoryInterval | None = None, *, repeats: bool = False) -> int:
         """How many different entities this look alone met; arguments as of `Landed.identities`."""
@@ -152,23 +150,23 @@ def read_entities(
         RetriableError: the broker, its database or the storage is away or ill. No manifest is left.
         ConfigurationError: the broker refuses us or the selection.
     """
-    storage = Storage(order.home)
-    folder = PublicationFolder(order.publication.name)
-    try:
-        return LandingManifest.from_file(storage, folder.landing_manifest(order.run))
-    except FileNotFoundError:
-        storage.remove(folder.landing(order.run))
-    claim = InboxClaim.of_now(storage, order.publication.name)
+    store = store_of(order)
+    landing = store.landing(order.run)
+    stored = landing.find_manifest()
+    if stored is not None:
+        return stored
+    landing.remove()
+    claim = store.inbox.claim()
     if order.mode == "notifications":
         read = nothing_read(order)
     else:
 
         def land(selection: Selection, shares: Sequence[WalkShare]) -> None:
-            _write(ngsi_rows(spark, selection, connection, shares), storage, folder.landing(order.run))
+            _write(ngsi_rows(spark, selection, connection, shares), landing)
 
         read = read_source(order, connection, watermark, land)
-    manifest = land_notifications(storage, order, claim, read)
-    storage.write(folder.landing_manifest(order.run), manifest.to_json())
+    manifest = land_notifications(store, order, claim, read)
+    landing.write_manifest(manifest)
     return manifest
 
 
@@ -196,7 +194,7 @@ def read_source(
     selection = selection_of(order, watermark)
     walks = selection.walks()
     telling = [walk for walk in walks if walk.query.since is None]
-    storage, folder = Storage(order.home), PublicationFolder(order.publication.name).landing(order.run)
+    landing = store_of(order).landing(order.run)
     budget = selection.budget
     with open_broker(connection, selection.service, selection.dialect, budget=budget, transport=transport) as broker:
         # Anyone who is asked about its flavour is asked once, not by every task.
@@ -207,7 +205,7 @@ def read_source(
         shares = shared(broker, walks, expected, int(selection.parallel_readers))
         land(selection, shares)
         seconds = float(selection.walk_deadline_seconds)
-        short, landed, after = _look_again(broker, walks, before, storage, folder, seconds)
+        short, landed, after = _look_again(broker, walks, before, landing, seconds)
         # Also a run that reads changes alone knows how much the source holds: an empty answer must not look healthy.
         counted = telling or whole_selection(order.publication).walks()
         counts = after.counts if telling else _health(broker, counted).counts
@@ -291,9 +289,9 @@ def _health(broker: Broker, walks: Sequence[Walk], since: _Health | None = None)
     return _Health(time, {number: max(once[number], broker.count(query)) for number, query in queries.items()})
 
 
-def _write(rows: DataFrame, storage: Storage, folder: str) -> None:
+def _write(rows: DataFrame, landing: StoredFolder) -> None:
     try:
-        write_rows(rows, storage, folder, LANDING)
+        write_rows(rows, landing, LANDING)
     except ContextureError:
         raise
     except Exception as error:
@@ -302,7 +300,7 @@ def _write(rows: DataFrame, storage: Storage, folder: str) -> None:
 
 
 def _look_again(
-    broker: Broker, walks: Sequence[Walk], before: _Health, storage: Storage, folder: str, deadline_seconds: float
+    broker: Broker, walks: Sequence[Walk], before: _Health, landing: StoredFolder, deadline_seconds: float
 ) -> tuple[list[Walk], Landed, _Health]:
     """Walks again, twice if need be, what met fewer entities than the broker counts.
 
@@ -312,7 +310,7 @@ def _look_again(
     Each look has to meet, for itself, what was counted just before it and just after it: entities that were met and are
     deleted by now would make up for others that were not.
     """
-    after, landed = _health(broker, walks, before), Landed.look(storage, folder)
+    after, landed = _health(broker, walks, before), Landed.look(landing)
     short = [walk for walk in walks if _is_short(broker, walk, partial(landed.identities, walk.number), before, after)]
     for number in range(_SECOND_LOOKS):
         if not short:
@@ -320,8 +318,8 @@ def _look_again(
         looks = dict[int, SecondLook]()
         for walk in short:
             looks[walk.number] = SecondLook(broker, walk, landed, after.counts[walk.number], deadline_seconds)
-            looks[walk.number].land(storage, folder, f"part-unseen-{walk.number:05}-{number}.parquet")
-        before, after, landed = after, _health(broker, walks, after), Landed.look(storage, folder)
+            looks[walk.number].land(landing, f"part-unseen-{walk.number:05}-{number}.parquet")
+        before, after, landed = after, _health(broker, walks, after), Landed.look(landing)
         short = [walk for walk in short if _is_short(broker, walk, looks[walk.number].identities, before, after)]
     return short, landed, after
 

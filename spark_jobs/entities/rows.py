@@ -13,12 +13,10 @@ import pyarrow.compute as pc
 
 from contexture.kafka.partitioner import shards_for
 from contexture.records.changes import ChangeKind
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
 from contexture.storage.orders import Retry
-from contexture.storage.outboxes import Outboxes
 from contexture.storage.schemas import with_headers
 from contexture.storage.state import StateReader
-from contexture.storage.tables import open_dataset
 from spark_jobs.entities.attributes import ATTRIBUTE_ROWS, AttributeRow, Values
 from spark_jobs.quality.columns import column_names
 from spark_jobs.shared.context import MAXIMUM_PARTS, RunFiles, StageContext, check_task_results
@@ -59,12 +57,17 @@ class RenderedRow(NamedTuple):
     headers: tuple[bytes | None, ...]
 
 
-def rendered_folder(work: str, shard: int) -> str:
+RENDERED_FOLDER = "rendered"
+TOPICS_FOLDER = "topics"
+DELETIONS_FILE = "deletions.parquet"
+
+
+def rendered_folder(work: StoredFolder, shard: int) -> StoredFolder:
     """Where the rendered events of one shard lie."""
-    return f"{work}/rendered/shard={shard}"
+    return work.folder(f"{RENDERED_FOLDER}/shard={shard}")
 
 
-def write_rendered(files: RunFiles, work: str, events: Any) -> None:
+def write_rendered(files: RunFiles, work: StoredFolder, events: Any) -> None:
     """Appends a table of the RENDERED schema (and headers), in order, to the files of its shards."""
     shards = events.column("shard")
     for shard in pc.unique(shards).to_pylist():
@@ -126,9 +129,9 @@ class NarrowRow(NamedTuple):
     judged: Values
 
 
-def evaluated_folder(preparation: StageContext) -> str:
+def evaluated_folder(preparation: StageContext) -> StoredFolder:
     """Where the narrow rows lie."""
-    return f"{preparation.work}/evaluated"
+    return preparation.work.folder("evaluated")
 
 
 def evaluated_schema(preparation: StageContext) -> Any:
@@ -235,33 +238,30 @@ NARROW = [
 ]
 
 
-def narrow_rows(storage: Storage, preparation: StageContext, landed: int) -> Any:
+def narrow_rows(preparation: StageContext, landed: int) -> Any:
     """Narrow columns in order of events, the order in which everything downstream counts.
 
     Args:
-        storage: the home.
         preparation: what is prepared.
         landed: how many objects were landed; each has an event at least, the first of which is its part 0.
 
     Raises:
         RetriableError: the storage does not show those of all.
     """
-    dataset = open_dataset(storage, f"{preparation.work}/evaluated")
+    dataset = preparation.work.folder("evaluated").dataset()
     table = dataset.to_table(columns=NARROW)
     first_parts = (table.column("event").to_numpy() & (MAXIMUM_PARTS - 1)) == 0
     check_task_results(int(first_parts.sum()), landed, "landed objects")
     return table.sort_by("event").combine_chunks()
 
 
-def without_outdated(
-    storage: Storage, preparation: StageContext, snapshot: Any, reader: StateReader
-) -> tuple[Any, int]:
+def without_outdated(preparation: StageContext, snapshot: Any, reader: StateReader) -> tuple[Any, int]:
     """The snapshot without events of an earlier time that the target holds newer, and how many of these were accepted.
 
     Such are those that are tried again, and on a replica those of a history.
     """
     if preparation.order.retry is not None:
-        rows = outdated(snapshot, reader, _last_sent(storage, preparation, preparation.order.retry))
+        rows = outdated(snapshot, reader, _last_sent(preparation, preparation.order.retry))
     elif preparation.skips_outdated:
         rows = superseded_by_state(snapshot, reader)
     else:
@@ -270,9 +270,9 @@ def without_outdated(
     return snapshot.take(pa.array(np.delete(np.arange(snapshot.num_rows), rows))), skipped
 
 
-def _last_sent(storage: Storage, preparation: StageContext, retry: Retry) -> int:
+def _last_sent(preparation: StageContext, retry: Retry) -> int:
     """The sequence of the last outbox that was sent when the retried events were refused."""
-    outboxes = Outboxes(storage, preparation.publication.name)
+    outboxes = preparation.store.outboxes
     sequence = outboxes.manifest(retry.outbox).sequence
     # Of an outbox that was never sent the next one took the number.
     return sequence if outboxes.status(retry.outbox).status == "concluded" else sequence - 1

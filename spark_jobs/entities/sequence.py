@@ -31,13 +31,12 @@ from contexture.records.messages.envelopes import Envelope
 from contexture.sources.ngsi.entity import broker_time, system_time
 from contexture.sources.ngsi.notifications.notification import Form, NotifiedEntity
 from contexture.sources.ngsi.notifications.parsing import parse_notified
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
 from contexture.storage.schemas import STATE
 from contexture.storage.state import StateReader
 from contexture.storage.state_files import completed
-from contexture.storage.tables import open_dataset, read_table, write_table
 from spark_jobs.entities.render import with_tombstone_headers
-from spark_jobs.entities.rows import RENDERED
+from spark_jobs.entities.rows import RENDERED, RENDERED_FOLDER
 from spark_jobs.shared.context import StageContext
 
 _FILE = "told_deletions.parquet"
@@ -101,7 +100,7 @@ class NotifiedSequence:
         """The identity hashes of all that is deleted here."""
         return pa.concat_tables([self.at_end, self.told]).column("identity_hash")
 
-    def save(self, storage: Storage, preparation: StageContext, snapshot: Any, batches: Any) -> None:
+    def save(self, preparation: StageContext, snapshot: Any, batches: Any) -> None:
         """Writes the deletions that stand among other events, each with its batch, where the shards find them."""
         events = snapshot.column("event").to_numpy()
         kept = pc.unique(snapshot.column("identity_hash").take(pa.array(self.succession.final)))
@@ -111,7 +110,7 @@ class NotifiedSequence:
         table = table.append_column("timestamp", pc.cast(arrived, TOLD.field("timestamp").type, safe=False))
         table = table.append_column("batch", pa.array(np.asarray(batches, dtype=np.int64)))
         table = table.append_column("final", pc.invert(pc.is_in(self.told.column("identity_hash"), value_set=kept)))
-        write_table(storage, f"{preparation.work}/{_FILE}", table.cast(TOLD))
+        preparation.work.write_table(_FILE, table.cast(TOLD))
 
 
 def latest_rows(snapshot: Any) -> Any:
@@ -132,11 +131,8 @@ def shards_of(ended: Any, preparation: StageContext) -> Any:
 class SequencedDeletions:
     """The deletions that stand among the events of one shard, taken one after the other."""
 
-    def __init__(self, storage: Storage, work: str, shard: int, envelope: Envelope | None = None) -> None:
-        path = f"{work}/{_FILE}"
-        table = TOLD.empty_table()
-        if storage.exists(path):
-            table = read_table(storage, path)
+    def __init__(self, work: StoredFolder, shard: int, envelope: Envelope | None = None) -> None:
+        table = work.table(_FILE) if work.exists(_FILE) else TOLD.empty_table()
         self.batches = 1 + max(table.column("batch").to_pylist(), default=-1)
         self._rest = with_tombstone_headers(table.filter(pc.equal(table.column("shard"), shard)), envelope)
 
@@ -204,9 +200,8 @@ def _held_rows(reader: StateReader, held: Any, numbers: Sequence[int | None]) ->
 def _rendered_rows(preparation: StageContext, snapshot: Any, rows: Sequence[int | None]) -> Any:
     if not rows:
         return STATE.empty_table()
-    storage = Storage(preparation.home)
     events = snapshot.column("event").take(pa.array(rows, pa.int64()))
-    rendered = open_dataset(storage, f"{preparation.work}/rendered")
+    rendered = preparation.work.folder(RENDERED_FOLDER).dataset()
     found = rendered.to_table(columns=_OF_RENDERED, filter=ds.field("event").isin(pc.unique(events)))
     found = found.take(pc.index_in(events, value_set=found.column("event")))
     count = found.num_rows

@@ -16,20 +16,19 @@ import pyarrow.dataset as ds
 from contexture.records.changes import ChangeKind
 from contexture.records.changes.identity_hashes import hash_words
 from contexture.sources.ngsi.rules.catalogue import severities
-from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest
-from contexture.storage.state import State, StatePointer, StateReader
+from contexture.storage.state import StatePointer, StateReader
 from spark_jobs.entities.attributes import drift
 from spark_jobs.entities.superseded import current_rows
 from spark_jobs.quality.columns import column_names
 from spark_jobs.shared.context import StageContext
 
 
-def dangling(storage: Storage, preparation: StageContext) -> int:
+def dangling(preparation: StageContext) -> int:
     """How many entities of a whole snapshot refer to an id that nothing known has."""
-    rows = current_rows(storage, preparation.work, ["id", "entity_hash", "targets"], ds.field("part") == 0)
+    rows = current_rows(preparation.work, ["id", "entity_hash", "targets"], ds.field("part") == 0)
     pointer = StatePointer.model_validate_json(preparation.pointer_json)
-    return count_dangling(rows, State(storage, preparation.publication.name).reader(pointer))
+    return count_dangling(rows, preparation.store.state.reader(pointer))
 
 
 def count_dangling(rows: Any, state: StateReader) -> int:
@@ -60,23 +59,23 @@ TOLERATED_SHARE = 0.001
 """Entities come and go while they are read, so that a count is never quite that of the rows."""
 
 
-def snapshot_violations(storage: Storage, preparation: StageContext, landing: LandingManifest) -> dict[str, int]:
+def snapshot_violations(preparation: StageContext, landing: LandingManifest) -> dict[str, int]:
     """How often a snapshot breaks each rule about the whole of it; rules that are off are left out."""
     wanted = severities(preparation.publication.quality.rules)
     found: dict[str, int] = {}
     if "count-zero" in wanted and landing.knows_source:
         found["count-zero"] = int(_is_emptied(preparation, landing))
     if "count-mismatch" in wanted and landing.knows_source:
-        rows = _rows(storage, preparation, ["entity_hash"], read=True)
+        rows = _rows(preparation, ["entity_hash"], read=True)
         found["count-mismatch"] = _mismatch(rows, preparation, landing)
     if "dup-across-paths" in wanted:
-        found["dup-across-paths"] = across_paths(_rows(storage, preparation, ["service_path", "id", "type"]))
+        found["dup-across-paths"] = across_paths(_rows(preparation, ["service_path", "id", "type"]))
     if "type-drift" in wanted:
         judged = [f"type_{safe}" for safe in column_names(preparation.publication).values()]
-        rows = _rows(storage, preparation, ["type", *judged], accepted=True) if judged else None
-        found["type-drift"] = len(drift(storage, preparation)) + sum(drifting(rows, column) for column in judged)
+        rows = _rows(preparation, ["type", *judged], accepted=True) if judged else None
+        found["type-drift"] = len(drift(preparation)) + sum(drifting(rows, column) for column in judged)
     if preparation.judges_targets and landing.complete:
-        found["relationship-target"] = dangling(storage, preparation)
+        found["relationship-target"] = dangling(preparation)
     return found
 
 
@@ -118,13 +117,11 @@ def _is_emptied(preparation: StageContext, landing: LandingManifest) -> bool:
     return landing.source_count == 0 and held > 0 and not preparation.order.confirm_shrink
 
 
-def _rows(
-    storage: Storage, preparation: StageContext, columns: list[str], *, accepted: bool = False, read: bool = False
-) -> Any:
+def _rows(preparation: StageContext, columns: list[str], *, accepted: bool = False, read: bool = False) -> Any:
     """Columns of what arrived, one row per entity: what was accepted of it, or was read and not notified."""
     chosen = ds.field("part") == 0
     if accepted:
         chosen &= ds.field("verdict") <= int(ChangeKind.UNCHANGED)
     if read:
         chosen &= ~ds.field("notified")
-    return current_rows(storage, preparation.work, columns, chosen)
+    return current_rows(preparation.work, columns, chosen)

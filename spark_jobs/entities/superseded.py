@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from contexture.records.changes import ChangeKind, superseded_rows
-from contexture.storage.home import Storage
-from contexture.storage.tables import open_dataset, read_table, write_table
+from contexture.storage.folder import StoredFolder
 from spark_jobs.shared.context import PART_BITS, StageContext
 
 SUPERSEDED = pa.schema([pa.field("event", pa.int64(), nullable=False)])
@@ -30,44 +29,41 @@ def without_older_objects(snapshot: Any) -> tuple[Any, Any]:
     return snapshot.take(pa.array(np.delete(np.arange(snapshot.num_rows), older))), snapshot.take(pa.array(older))
 
 
-def save_superseded(storage: Storage, work: str, events: Any) -> None:
+def save_superseded(work: StoredFolder, events: Any) -> None:
     """Writes the numbers of superseded events where `current_rows` and its siblings find them."""
     table = pa.table([pa.array(np.unique(events), pa.int64())], schema=SUPERSEDED)
-    write_table(storage, f"{work}/{_FILE}", table)
+    work.write_table(_FILE, table)
 
 
-def superseded_events(storage: Storage, work: str) -> Any:
+def superseded_events(work: StoredFolder) -> Any:
     """Returns the numbers of the superseded events of a preparation, as an Arrow array; most have none."""
-    path = f"{work}/{_FILE}"
-    with storage.translating(path):
-        return read_table(storage, path)["event"].combine_chunks()
+    with work.translate_errors(_FILE):
+        return work.table(_FILE)["event"].combine_chunks()
 
 
-def is_current(storage: Storage, work: str) -> Any:
+def is_current(work: StoredFolder) -> Any:
     """Returns the condition on a dataset with a column `event` that leaves superseded events out."""
-    events = superseded_events(storage, work)
+    events = superseded_events(work)
     return ~ds.field("event").isin(events) if len(events) else ds.scalar(True)
 
 
-def current_rows(storage: Storage, work: str, columns: list[str], chosen: Any = None) -> Any:
+def current_rows(work: StoredFolder, columns: list[str], chosen: Any = None) -> Any:
     """Returns columns of the narrow rows that no newer version supersedes.
 
     Args:
-        storage: the home.
         work: folder of the preparation.
         columns: their names.
         chosen: a further condition on the rows.
     """
-    dataset = open_dataset(storage, f"{work}/evaluated")
-    current = is_current(storage, work)
+    dataset = work.folder("evaluated").dataset()
+    current = is_current(work)
     return dataset.to_table(columns=columns, filter=current if chosen is None else current & chosen)
 
 
-def discard_quarantined(storage: Storage, preparation: StageContext, rows: Any, events: Any) -> None:
+def discard_quarantined(preparation: StageContext, rows: Any, events: Any) -> None:
     """Takes objects out of the quarantine that a newer version supersedes, because no one has to look at these.
 
     Args:
-        storage: the home.
         preparation: what is prepared.
         rows: all narrow rows of the snapshot, with `event` and `verdict`.
         events: the superseded events.
@@ -77,12 +73,11 @@ def discard_quarantined(storage: Storage, preparation: StageContext, rows: Any, 
     ordinals = np.setdiff1d(refused[is_superseded] >> PART_BITS, refused[~is_superseded] >> PART_BITS)
     if not len(ordinals):
         return
-    folder = preparation.folder.quarantine(preparation.outbox)
-    for name in storage.files(folder, ".parquet"):
-        file = f"{folder}/{name}"
-        table = read_table(storage, file)
+    quarantine = preparation.quarantine
+    for part in quarantine.parts:
+        table = quarantine.table(part)
         kept = table.filter(pc.invert(pc.is_in(table.column("ordinal"), value_set=pa.array(ordinals))))
         if not kept.num_rows:
-            storage.remove(file)
+            quarantine.remove(part)
         elif kept.num_rows < table.num_rows:
-            write_table(storage, file, kept)
+            quarantine.write_table(part, kept)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from time import monotonic
 
 from contexture.publications import Publication
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
 from contexture.storage.manifests import QualityVerdict
 from contexture.storage.quarantine import RuleSample, RuleSamples
 from spark_jobs.quality.data_docs import copy
@@ -26,7 +26,7 @@ def judge(
     *,
     outbox: str,
     run: str,
-    report: str,
+    report: StoredFolder,
     attributes: AcceptedFrames | None = None,
 ) -> QualityVerdict:
     """Judges what a run accepted and writes why, for people and for the gate.
@@ -37,7 +37,7 @@ def judge(
         summary: the counts of the run.
         outbox: id of the outbox that the verdict is about.
         run: what people call the run.
-        report: folder (path or URI) that receives `index.html`, `data_docs/`, `gx_result.json`, `samples.json` and
+        report: the folder that receives `index.html`, `data_docs/`, `gx_result.json`, `samples.json` and
             `verdict.json`; the last one says that all are there.
         attributes: one for each attribute of these entities; None where nothing is expected of them.
 
@@ -48,21 +48,20 @@ def judge(
         RetriableError: the folder could not be written.
     """
     began = monotonic()
-    storage = Storage(report)
-    storage.remove("verdict.json")
-    storage.remove("data_docs")
+    report.remove("verdict.json")
+    report.remove("data_docs")
     expectations = suite(publication, of_snapshot=not summary.retried, in_turn=summary.notified > 0)
     with project() as gx:
         outcomes = _outcomes(gx, expectations, rows, attributes, summary)
-        copy(gx.build_data_docs(), gx.validations, storage, "data_docs")
+        copy(gx.build_data_docs(), gx.validations, report.folder("data_docs"))
     findings = [finding(each, summary) for each in _in_order(outcomes, [each.name for each in expectations])]
     verdict = _verdict(outbox, findings)
     documents = [each.document for each in outcomes if each.document.get("expectation_config")]
-    storage.write("gx_result.json", json.dumps(documents, indent=1).encode())
-    storage.write("samples.json", _samples(outbox, summary, findings).to_json())
+    report.write("gx_result.json", json.dumps(documents, indent=1).encode())
+    report.write("samples.json", _samples(outbox, summary, findings).to_json())
     shown = Report(publication, run, summary, verdict, findings, datetime.now(UTC), monotonic() - began)
-    storage.write("index.html", page(shown))
-    storage.write("verdict.json", verdict.to_json())
+    report.write("index.html", page(shown))
+    report.write("verdict.json", verdict.to_json())
     return verdict
 
 

@@ -20,7 +20,8 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
+from contexture.storage.publication_store import REPORT_PAGE
 
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -130,21 +131,20 @@ def escape_results(validations: Path) -> None:
         file.write_text(json.dumps(document))
 
 
-def copy(site: Path, validations: Path, storage: Storage, target: str) -> None:
+def copy(site: Path, validations: Path, target: StoredFolder) -> None:
     """Puts the pages of a finished site into a folder of the storage, each one file that needs nothing else.
 
     Args:
         site: the Data Docs, as Great Expectations wrote them.
         validations: the stored results that they show.
-        storage: where the pages go.
-        target: the folder there.
+        target: where the pages go.
     """
     for page in site.rglob("*.html"):
         # The index is filled by a script, from several other hosts: ours shows the same.
         if page.parent != site:
             written = self_contained(page.read_text(encoding="utf-8"))
-            storage.write(f"{target}/{page.relative_to(site).as_posix()}", written.encode())
-    storage.write(f"{target}/index.html", _index(site, validations))
+            target.write(page.relative_to(site).as_posix(), written.encode())
+    target.write(REPORT_PAGE, _index(site, validations))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from types import TracebackType
 from typing import Any
 
@@ -22,19 +23,30 @@ from contexture.errors import RetriableError
 from contexture.publications import Publication
 from contexture.records.messages.envelopes import envelope
 from contexture.sources.ngsi.rules.catalogue import severities
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
+from contexture.storage.home import Home
 from contexture.storage.orders import StageOrder
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.tables import table_writer
+from contexture.storage.publication_store import LandingStore, OutboxStore, PublicationStore
+from contexture.storage.quarantine import Quarantine
 
 _LEAST = 1 << 63
+
+
+def store_of(order: StageOrder) -> PublicationStore:
+    """Returns the store that an order is about."""
+    return _open_home(order.home).publication(order.publication.name)
+
+
+@lru_cache(maxsize=4)
+def _open_home(address: str) -> Home:
+    # Opening an address of Amazon's asks where its bucket is.
+    return Home(address)
 
 
 class RunFiles:
     """Writes tables that begin with a column `event`, a file per folder for each run of consecutive ordinals."""
 
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
+    def __init__(self) -> None:
         self._open: dict[str, pq.ParquetWriter] = {}
         self._stack = ExitStack()
 
@@ -51,18 +63,18 @@ class RunFiles:
         self._stack.close()
         self._open.clear()
 
-    def write(self, folder: str, events: Any) -> None:
+    def write(self, folder: StoredFolder, events: Any) -> None:
         """Appends a table, in order; a table without rows leaves no file."""
         if events.num_rows:
             self._writer(folder, events).write_table(events)
 
-    def _writer(self, folder: str, first: Any) -> pq.ParquetWriter:
-        if folder not in self._open:
+    def _writer(self, folder: StoredFolder, first: Any) -> pq.ParquetWriter:
+        if folder.path not in self._open:
             # Events of what was notified have numbers below zero, which do not sort as text.
-            name = f"{folder}/{first.column('event')[0].as_py() + _LEAST:020d}.parquet"
-            writer = table_writer(self._storage, name, first.schema, compression="lz4")
-            self._open[folder] = self._stack.enter_context(writer)
-        return self._open[folder]
+            name = f"{first.column('event')[0].as_py() + _LEAST:020d}.parquet"
+            writer = folder.table_writer(name, first.schema, compression="lz4")
+            self._open[folder.path] = self._stack.enter_context(writer)
+        return self._open[folder.path]
 
 
 PART_BITS = 12
@@ -97,11 +109,6 @@ class StageContext:
         return self.order.publication
 
     @property
-    def home(self) -> str:
-        """Root of the storage."""
-        return self.order.home
-
-    @property
     def everything(self) -> bool:
         """Whether unchanged events are sent too."""
         return self.order.mode in {"full", "backfill"} or self.order.republish
@@ -127,14 +134,29 @@ class StageContext:
         return self.order.mode == "full" and "relationship-target" in self.judged_rules
 
     @property
-    def folder(self) -> PublicationFolder:
-        """The publication's paths."""
-        return PublicationFolder(self.publication.name)
+    def store(self) -> PublicationStore:
+        """The store of the publication."""
+        return store_of(self.order)
 
     @property
-    def work(self) -> str:
-        """Where intermediate files lie until the outbox stands."""
-        return self.folder.work(self.order.run)
+    def landing(self) -> LandingStore:
+        """What the run read."""
+        return self.store.landing(self.order.run)
+
+    @property
+    def work(self) -> StoredFolder:
+        """Where intermediate files are until the outbox is complete."""
+        return self.store.run(self.order.run).work
+
+    @property
+    def records(self) -> OutboxStore:
+        """The outbox that is being made."""
+        return self.store.outbox(self.outbox)
+
+    @property
+    def quarantine(self) -> Quarantine:
+        """What the run refuses."""
+        return self.store.quarantine(self.outbox)
 
     @property
     def by_attribute(self) -> bool:

@@ -14,13 +14,11 @@ from typing import Any
 import orjson
 
 from contexture.publications import EntityQuality, NgsiPublication, Publication, SizedPublish
-from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.outboxes import Outboxes
 from contexture.storage.schemas import FORMAT_VERSION
-from contexture.storage.state import State, StatePointer
-from spark_jobs.shared.context import StageContext
+from contexture.storage.state import StatePointer
+from spark_jobs.shared.context import StageContext, store_of
 
 
 def run_facts(preparation: StageContext, landing: LandingManifest) -> dict[str, Any]:
@@ -78,14 +76,15 @@ class Stopwatch:
 
 def prepare_once(preparation: StageContext, make: Callable[[], Manifest]) -> Manifest:
     """The manifest of an outbox that is `prepared`: the one that is there, or else a new one, written last."""
-    storage = Storage(preparation.home)
-    outboxes = Outboxes(storage, preparation.publication.name)
-    if storage.exists(outboxes.folder.manifest(preparation.outbox)):
+    outboxes, records = preparation.store.outboxes, preparation.records
+    if records.has_manifest():
         manifest = outboxes.manifest(preparation.outbox)
     else:
-        _clear(storage, preparation)
+        # A task that was killed may have left half of everything.
+        for folder in (preparation.work, preparation.quarantine, records):
+            folder.remove()
         manifest = make()
-        storage.write(outboxes.folder.manifest(preparation.outbox), manifest.to_json())
+        records.write_manifest(manifest)
     outboxes.prepared(manifest)
     return manifest
 
@@ -122,7 +121,7 @@ def _settings(publication: Publication) -> dict[str, object]:
 
 def preparation_of(order: StageOrder, landing: LandingManifest, digest: str) -> StageContext:
     """What is prepared; `digest` is of all that counts of the landing."""
-    pointer = State(Storage(order.home), order.publication.name).pointer()
+    pointer = store_of(order).state.pointer()
     if not landing.rows:
         # Runs that find nothing land the same: an outbox that was rejected is not that of the next one.
         digest = f"{digest} {order.run}"
@@ -133,10 +132,3 @@ def preparation_of(order: StageOrder, landing: LandingManifest, digest: str) -> 
         reference_time=landing.finished_at,
         in_turn=landing.notified > 0,
     )
-
-
-def _clear(storage: Storage, preparation: StageContext) -> None:
-    """A task that was killed may have left half of everything."""
-    storage.remove(preparation.work)
-    storage.remove(preparation.folder.quarantine(preparation.outbox))
-    storage.remove(preparation.folder.outbox(preparation.outbox))

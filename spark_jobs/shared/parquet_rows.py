@@ -2,7 +2,7 @@
 
 Below a local path Spark reads and writes them itself. An object store it could only reach through Hadoop's connectors,
 which a plain installation lacks and which want addresses and credentials of their own: there each task reads and writes
-its files through `Storage`, as everything else here does.
+its files through `StoredFolder`, as everything else here does.
 
 A piece is a row group of a landing file. Within it as many rows are in memory at once as their bodies allow.
 """
@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
 from contexture.storage.schemas import LANDING
-from contexture.storage.tables import open_table, table_writer
 from spark_jobs.session import parquet_microseconds
 
 if TYPE_CHECKING:
@@ -36,20 +35,20 @@ class Unit(NamedTuple):
     group: int
 
 
-def units_of(storage: Storage, landing: str) -> tuple[Unit, ...]:
-    """The pieces of a landing folder, in an order that follows from its files alone."""
+def units_of(folder: StoredFolder) -> tuple[Unit, ...]:
+    """Returns the pieces of a folder, in an order that follows from its files alone."""
     found = []
-    for name in storage.files(landing, ".parquet"):
-        with storage.reading(name), open_table(storage, f"{landing}/{name}") as file:
+    for name in folder.files(".parquet"):
+        with folder.translate_read_errors(name), folder.open_table(name) as file:
             found += [Unit(name, group) for group in range(file.metadata.num_row_groups)]
     return tuple(found)
 
 
-def batches_of(storage: Storage, landing: str, unit: Unit) -> Iterator[Any]:
+def batches_of(folder: StoredFolder, unit: Unit) -> Iterator[Any]:
     """The rows of a piece as record batches, each small enough for memory."""
     with (
-        storage.reading(unit.file),
-        open_table(storage, f"{landing}/{unit.file}", pre_buffer=False) as file,
+        folder.translate_read_errors(unit.file),
+        folder.open_table(unit.file, pre_buffer=False) as file,
     ):
         group = file.metadata.row_group(unit.group)
         rows = _rows_at_once(group)
@@ -72,35 +71,34 @@ ROWS_AT_ONCE = 10_000
 _COUNT = "rows long"
 
 
-def write_rows(rows: DataFrame, storage: Storage, folder: str, schema: pa.Schema) -> None:
+def write_rows(rows: DataFrame, folder: StoredFolder, schema: pa.Schema) -> None:
     """Writes a frame to Parquet files in a folder that is not there yet; a task that is done again leaves one file.
 
     Args:
         rows: what to write.
-        storage: the home.
-        folder: relative to it.
+        folder: where to.
         schema: of the files.
     """
-    if storage.is_local:
+    if folder.home.is_local:
         with parquet_microseconds(rows.sparkSession):
-            rows.write.option("compression", "zstd").parquet(storage.uri(folder))
+            rows.write.option("compression", "zstd").parquet(folder.uri)
         return
-    rows.mapInArrow(_writing(storage.root, folder, schema), _COUNT).collect()
+    rows.mapInArrow(_writing(folder, schema), _COUNT).collect()
 
 
-def read_rows(spark: SparkSession, storage: Storage, folder: str, schema: pa.Schema) -> DataFrame:
+def read_rows(spark: SparkSession, folder: StoredFolder, schema: pa.Schema) -> DataFrame:
     """The rows of a folder's Parquet files, with the columns of `schema` alone."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     columns = from_arrow_schema(schema)
-    if storage.is_local:
-        return spark.read.schema(columns).option("pathGlobFilter", "*.parquet").parquet(storage.uri(folder))
-    units = units_of(storage, folder)
+    if folder.home.is_local:
+        return spark.read.schema(columns).option("pathGlobFilter", "*.parquet").parquet(folder.uri)
+    units = units_of(folder)
     slots = max(1, min(len(units), 4 * spark.sparkContext.defaultParallelism))
-    return spark.range(0, len(units), 1, slots).mapInArrow(_reading(storage.root, folder, units, schema), columns)
+    return spark.range(0, len(units), 1, slots).mapInArrow(_reading(folder, units, schema), columns)
 
 
-def _writing(home: str, folder: str, schema: pa.Schema) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def _writing(folder: StoredFolder, schema: pa.Schema) -> Callable[[Iterable[Any]], Iterator[Any]]:
     def write(given: Iterable[Any]) -> Iterator[Any]:
         from pyspark import TaskContext
 
@@ -108,10 +106,10 @@ def _writing(home: str, folder: str, schema: pa.Schema) -> Callable[[Iterable[An
         first = next(batches, None)
         if first is None:
             return
-        context, storage, written = TaskContext.get(), Storage(home), 0
+        context, written = TaskContext.get(), 0
         # Named by the part, so that a second try of a lost task takes the place of the first.
-        name = f"{folder}/part-{context.partitionId() if context else 0:05d}.parquet"
-        with table_writer(storage, name, schema) as file:
+        name = f"part-{context.partitionId() if context else 0:05d}.parquet"
+        with folder.table_writer(name, schema) as file:
             for batch in chain([first], batches):
                 file.write_table(pa.Table.from_batches([batch]).select(schema.names).cast(schema))
                 written += batch.num_rows
@@ -121,18 +119,17 @@ def _writing(home: str, folder: str, schema: pa.Schema) -> Callable[[Iterable[An
 
 
 def _reading(
-    home: str, folder: str, units: tuple[Unit, ...], schema: pa.Schema
+    folder: StoredFolder, units: tuple[Unit, ...], schema: pa.Schema
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
     def read(batches: Iterable[Any]) -> Iterator[Any]:
-        storage = Storage(home)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from _rows_of(storage, folder, units[number], schema)
+                yield from _rows_of(folder, units[number], schema)
 
     return read
 
 
-def _rows_of(storage: Storage, folder: str, unit: Unit, schema: pa.Schema) -> Iterator[Any]:
-    with storage.translating(unit.file), open_table(storage, f"{folder}/{unit.file}") as file:
+def _rows_of(folder: StoredFolder, unit: Unit, schema: pa.Schema) -> Iterator[Any]:
+    with folder.translate_errors(unit.file), folder.open_table(unit.file) as file:
         for batch in file.iter_batches(ROWS_AT_ONCE, row_groups=[unit.group], columns=schema.names):
             yield from pa.Table.from_batches([batch]).select(schema.names).cast(schema).to_batches()

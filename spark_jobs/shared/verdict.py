@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from contexture.storage.home import Storage
 from contexture.storage.manifests import ExpectationResult, Manifest, QualityVerdict
 from contexture.storage.orders import StageOrder
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.publication_store import REPORT_PAGE
 from contexture.storage.replay import list_missing
 from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.frames import AcceptedFrames
 from spark_jobs.quality.report import replay_page
 from spark_jobs.quality.summary import RunSummary
+from spark_jobs.shared.context import store_of
 
 
 def judge_once(
@@ -32,13 +32,11 @@ def judge_once(
         summary: gives the counts of the run.
         attributes: of what was accepted, where something is expected of them.
     """
-    storage = Storage(order.home)
-    folder = PublicationFolder(order.publication.name)
-    if storage.exists(folder.verdict(manifest.outbox)):
+    outbox = store_of(order).outbox(manifest.outbox)
+    if outbox.has_verdict():
         return stored_verdict(order, manifest)
-    report = storage.uri(folder.report(manifest.outbox))
-    about = {"outbox": manifest.outbox, "run": order.run, "report": report}
-    return judge(order.publication, frames, summary(), **about, attributes=attributes)
+    about = {"outbox": manifest.outbox, "run": order.run}
+    return judge(order.publication, frames, summary(), **about, report=outbox.report, attributes=attributes)
 
 
 def stored_verdict(order: StageOrder, manifest: Manifest) -> QualityVerdict:
@@ -46,15 +44,14 @@ def stored_verdict(order: StageOrder, manifest: Manifest) -> QualityVerdict:
 
     What a replay sends was judged when it was archived.
     """
-    storage, folder = Storage(order.home), PublicationFolder(order.publication.name)
-    path = folder.verdict(manifest.outbox)
-    if manifest.mode == "backfill" and not storage.exists(path):
+    outbox = store_of(order).outbox(manifest.outbox)
+    if manifest.mode == "backfill" and not outbox.has_verdict():
         verdict = _replayed(manifest)
         report = replay_page(order.publication, manifest, verdict, datetime.now(UTC))
         # The verdict is last: it says that all of the report is there.
-        storage.write(f"{folder.report(manifest.outbox)}/index.html", report)
-        storage.write(path, verdict.to_json())
-    return QualityVerdict.from_file(storage, path)
+        outbox.report.write(REPORT_PAGE, report)
+        outbox.write_verdict(verdict)
+    return outbox.verdict()
 
 
 def _replayed(manifest: Manifest) -> QualityVerdict:

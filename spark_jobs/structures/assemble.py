@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 from contexture.publications import SdmxPublication
 from contexture.records.cloudevents.change_events import RunReference
 from contexture.records.messages.envelopes import StructureContent, StructureEnvelope, structure_envelope
-from contexture.storage.home import Storage
-from contexture.storage.publication_store import SHARD_FILE
+from contexture.storage.folder import StoredFolder
+from contexture.storage.paths import SHARD_FILE
 from contexture.storage.schemas import (
     HEADER_PREFIX,
     QUARANTINE,
@@ -31,7 +31,6 @@ from contexture.storage.schemas import (
     TRANSCODED_HEADERS,
     with_headers,
 )
-from contexture.storage.tables import read_table, table_writer
 from spark_jobs.shared.context import StageContext
 from spark_jobs.shared.parquet_rows import Unit, batches_of
 
@@ -103,17 +102,16 @@ class BodyFile:
 
 
 @contextmanager
-def body_file(storage: Storage, work: str, unit: int) -> Iterator[BodyFile]:
+def body_file(work: StoredFolder, unit: int) -> Iterator[BodyFile]:
     """A file for the bodies of one unit; it is there when the block ends without an error."""
-    with storage.replacing(_path(work, unit)) as path, storage.filesystem.open_output_stream(path) as stream:
+    with work.output_stream(_body_file(unit)) as stream:
         yield BodyFile(unit, stream)
 
 
 class Bodies:
     """Reads bodies by their places; the last one is remembered, because it may go to several topics."""
 
-    def __init__(self, storage: Storage, work: str) -> None:
-        self._storage = storage
+    def __init__(self, work: StoredFolder) -> None:
         self._work = work
         self._codec = pa.Codec(_CODEC)
         self._files: OrderedDict[int, Any] = OrderedDict()
@@ -141,13 +139,13 @@ class Bodies:
         if unit not in self._files:
             if len(self._files) >= _OPEN_FILES:
                 self._files.popitem(last=False)[1].close()
-            self._files[unit] = self._storage.filesystem.open_input_file(self._storage.path(_path(self._work, unit)))
+            self._files[unit] = self._work.open_input(_body_file(unit))
         self._files.move_to_end(unit)
         return self._files[unit]
 
 
-def _path(work: str, unit: int) -> str:
-    return f"{work}/bodies/{unit:06d}.zst"
+def _body_file(unit: int) -> str:
+    return f"bodies/{unit:06d}.zst"
 
 
 _TOLD = ("key", "media_type", "content_hash", "source_transaction", "happened_at", "occasion")
@@ -229,14 +227,11 @@ SUMMARY = "bytes long"
 """What Spark gets of the shard."""
 
 
-def planned_file(work: str) -> str:
-    """Where the planned records lie."""
-    return f"{work}/planned.parquet"
+PLANNED_FILE = "planned.parquet"
+"""The planned records, in the work folder."""
 
-
-def quarantined_file(work: str) -> str:
-    """Where it lies what is refused."""
-    return f"{work}/quarantined.parquet"
+QUARANTINED_FILE = "quarantined.parquet"
+"""What is refused, in the work folder."""
 
 
 def assembly(preparation: StageContext, units: Sequence[Unit]) -> Callable[[Iterator[Any]], Iterator[Any]]:
@@ -244,26 +239,23 @@ def assembly(preparation: StageContext, units: Sequence[Unit]) -> Callable[[Iter
 
     def assemble(batches: Iterator[Any]) -> Iterator[Any]:
         for _ in batches:
-            storage = Storage(preparation.home)
-            write_quarantine(storage, preparation, units)
-            yield pa.record_batch([pa.array([write_shard(storage, preparation)], pa.int64())], names=["bytes"])
+            write_quarantine(preparation, units)
+            yield pa.record_batch([pa.array([write_shard(preparation)], pa.int64())], names=["bytes"])
 
     return assemble
 
 
-def write_shard(storage: Storage, preparation: StageContext) -> int:
+def write_shard(preparation: StageContext) -> int:
     """Writes the shard's file, if it has records; returns the bytes of keys and values."""
-    planned = read_table(storage, planned_file(preparation.work))
+    planned = preparation.work.table(PLANNED_FILE)
     if not planned.num_rows:
         return 0
-    folder = preparation.folder.shard(preparation.outbox, 0)
     wrapping = EnvelopeWriter(structure_envelope(preparation.publication))
     schema = with_headers(STRUCTURE_OUTBOX, [*wrapping.columns, *_headers_of_conversions(preparation)])
     written = 0
     with (
-        table_writer(
-            storage,
-            f"{folder}/{SHARD_FILE}",
+        preparation.records.shard(0).table_writer(
+            SHARD_FILE,
             schema,
             compression_level=1,
             # A dictionary of bodies, or the least and greatest of them, would hold them once more.
@@ -271,7 +263,7 @@ def write_shard(storage: Storage, preparation: StageContext) -> int:
             write_statistics=["position", "transaction"],
             write_page_checksum=True,
         ) as writer,
-        Bodies(storage, preparation.work) as bodies,
+        Bodies(preparation.work) as bodies,
     ):
         for first, rows in _groups(planned):
             values = wrapping.values(rows, bodies)
@@ -317,24 +309,20 @@ def _values(values: Sequence[Any]) -> Any:
     return pa.array([value if value is None else memoryview(value) for value in values], pa.binary())
 
 
-def write_quarantine(storage: Storage, preparation: StageContext, units: Sequence[Unit]) -> None:
+def write_quarantine(preparation: StageContext, units: Sequence[Unit]) -> None:
     """Writes the landing rows of what is refused, each with the rule."""
-    refused = read_table(storage, quarantined_file(preparation.work))
+    refused = preparation.work.table(QUARANTINED_FILE)
     if not refused.num_rows:
         return
-    landing = preparation.folder.landing(preparation.order.run)
-    target = f"{preparation.folder.quarantine(preparation.outbox)}/structures.parquet"
-    with (
-        table_writer(
-            storage,
-            target,
-            QUARANTINE,
-            use_dictionary=["operation", "scope", "rule", "severity", "message"],
-            write_statistics=["ordinal"],
-        ) as writer,
-    ):
+    landing = preparation.landing
+    with preparation.quarantine.table_writer(
+        "structures.parquet",
+        QUARANTINE,
+        use_dictionary=["operation", "scope", "rule", "severity", "message"],
+        write_statistics=["ordinal"],
+    ) as writer:
         for number in pc.unique(refused.column("unit")).to_pylist():
-            for batch in batches_of(storage, landing, units[number]):
+            for batch in batches_of(landing, units[number]):
                 _quarantine(writer, batch, refused)
 
 

@@ -25,8 +25,7 @@ from contexture.sources.sdmx import Artefact, Format, StructureMessageError, Uns
 from contexture.sources.sdmx.rules.catalogue import StructureRuleOptions
 from contexture.sources.sdmx.rules.checks import check, check_alone, unreadable
 from contexture.sources.sdmx.rules.consistency import is_final
-from contexture.storage.home import Storage
-from contexture.storage.tables import write_table
+from contexture.storage.folder import StoredFolder
 from spark_jobs.shared.context import StageContext
 from spark_jobs.shared.parquet_rows import Unit, batches_of
 from spark_jobs.structures.assemble import BodyFile, BodyStream, body_file
@@ -303,9 +302,9 @@ _NARROW = (
 )
 
 
-def looked_at_folder(work: str) -> str:
+def looked_at_folder(work: StoredFolder) -> StoredFolder:
     """Where the narrow rows of all units lie."""
-    return f"{work}/looked_at"
+    return work.folder("looked_at")
 
 
 def evaluation(preparation: StageContext, units: Sequence[Unit]) -> Callable[[Iterator[Any]], Iterator[Any]]:
@@ -322,22 +321,15 @@ def evaluation(preparation: StageContext, units: Sequence[Unit]) -> Callable[[It
 
 
 def _evaluate(preparation: StageContext, look: StructureEvaluator, unit: Unit, number: int) -> int:
-    storage, landing = Storage(preparation.home), preparation.folder.landing(preparation.order.run)
-    with body_file(storage, preparation.work, number) as bodies:
-        rows = [
-            _row(look, row, bodies, number)
-            for batch in batches_of(storage, landing, unit)
-            for row in _structures(batch)
-        ]
+    landing = preparation.landing
+    with body_file(preparation.work, number) as bodies:
+        rows = [_row(look, row, bodies, number) for batch in batches_of(landing, unit) for row in _structures(batch)]
     if sum(row["size"] for row in rows) > _LARGE_BYTES:
         # What took bodies apart refers to itself in circles: few objects for Python, which waits for many, and much
         # memory.
         gc.collect()
-    write_table(
-        storage,
-        f"{looked_at_folder(preparation.work)}/{number:06d}.parquet",
-        pa.Table.from_pylist(rows, schema=LOOKED_AT),
-    )
+    table = pa.Table.from_pylist(rows, schema=LOOKED_AT)
+    looked_at_folder(preparation.work).write_table(f"{number:06d}.parquet", table)
     return len(rows)
 
 

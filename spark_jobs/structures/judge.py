@@ -10,18 +10,17 @@ import pyarrow.dataset as ds
 
 from contexture.publications.checks.quality import STRUCTURE_COLUMNS
 from contexture.records.changes import ChangeKind as EventVerdict
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
 from contexture.storage.manifests import LandingManifest, Manifest, QualityVerdict
 from contexture.storage.orders import StageOrder
-from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.quarantine import RuleSample as ConsistencyViolation
-from contexture.storage.quarantine import quarantine_samples
-from contexture.storage.tables import open_dataset, read_table
 from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames
 from spark_jobs.quality.summary import STRUCTURE, ObservedSample, StructureSummary, TranscodedStructure, warned
+from spark_jobs.shared.context import store_of
 from spark_jobs.shared.parquet_rows import read_rows
 from spark_jobs.shared.verdict import judge_once
-from spark_jobs.structures.plan import samples_file
+from spark_jobs.structures.manifest import TRANSCODED_FILE
+from spark_jobs.structures.plan import SAMPLES_FILE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,7 +46,7 @@ def accepted_structures(spark: SparkSession, order: StageOrder) -> DataFrame:
 
     stored = _rows(order).schema
     columns = pa.schema([stored.field(name) for name in (*COLUMNS, "verdict")])
-    rows = read_rows(spark, Storage(order.home), _evaluated(order), columns)
+    rows = read_rows(spark, _evaluated(order), columns)
     accepted = rows.where(f"verdict <= {int(EventVerdict.UNCHANGED)}").select(*COLUMNS)
     return accepted.withColumn("topics", concat_ws(",", "topics"))
 
@@ -62,13 +61,12 @@ def accepted_rows(order: StageOrder) -> pa.Table:
 _ACCEPTED = ds.field("verdict") <= int(EventVerdict.UNCHANGED)
 
 
-def _evaluated(order: StageOrder) -> str:
-    return f"{PublicationFolder(order.publication.name).work(order.run)}/evaluated"
+def _evaluated(order: StageOrder) -> StoredFolder:
+    return store_of(order).run(order.run).work.folder("evaluated")
 
 
 def _rows(order: StageOrder) -> Any:
-    storage = Storage(order.home)
-    return open_dataset(storage, _evaluated(order))
+    return _evaluated(order).dataset()
 
 
 def _summary(order: StageOrder, landing: LandingManifest, manifest: Manifest) -> StructureSummary:
@@ -105,28 +103,26 @@ def _is_told_in_turn(rows: Any) -> bool:
 
 
 def _broken(order: StageOrder, manifest: Manifest) -> dict[str, tuple[ConsistencyViolation, ...]]:
-    storage = Storage(order.home)
-    refused = quarantine_samples(storage, manifest.publication, manifest.outbox, manifest.quarantined)
+    refused = store_of(order).quarantine(manifest.outbox).samples(manifest.quarantined)
     return warned(_rows(order), manifest.warnings, STRUCTURE) | refused
 
 
 def _conversions(manifest: Manifest, order: StageOrder) -> tuple[TranscodedStructure, ...]:
     """The first few, those that lost something before the others."""
-    storage, path = Storage(order.home), PublicationFolder(manifest.publication).transcoded(manifest.outbox)
-    with storage.translating(path):
-        table = read_table(storage, path)
+    outbox = store_of(order).outbox(manifest.outbox)
+    with outbox.translate_errors(TRANSCODED_FILE):
+        table = outbox.table(TRANSCODED_FILE)
     is_lossless = pc.is_null(table["lost"])
     ordered = pa.concat_tables([table.filter(pc.invert(is_lossless)), table.filter(is_lossless)])
     return tuple(TranscodedStructure(**row) for row in ordered.slice(0, CONVERSIONS_SHOWN).to_pylist())
 
 
 def _samples(order: StageOrder) -> tuple[ObservedSample, ...]:
-    storage, path = Storage(order.home), samples_file(PublicationFolder(order.publication.name).work(order.run))
+    work = store_of(order).run(order.run).work
     # An outbox that an earlier version has prepared comes without them.
-    if not storage.exists(path):
+    if not work.exists(SAMPLES_FILE):
         return ()
-    table = read_table(storage, path)
-    return tuple(ObservedSample(**row) for row in table.to_pylist())
+    return tuple(ObservedSample(**row) for row in work.table(SAMPLES_FILE).to_pylist())
 
 
 def _without_topics(rows: Any) -> int:

@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
 from contexture.storage.schemas import LANDING
 
 GROUP_BYTES = 16 << 20
@@ -82,25 +82,24 @@ def _table(rows: Sequence[Row]) -> Any:
 
 
 @contextmanager
-def landing_file(storage: Storage, path: str) -> Iterator[LandingFile]:
+def landing_file(landing: StoredFolder, name: str) -> Iterator[LandingFile]:
     """A file of landing, which takes its name when the block ends without an error.
 
     Raises:
         RetriableError: the storage failed.
     """
-    with storage.replacing(path) as temporary:
-        with storage.filesystem.open_output_stream(temporary) as stream:
-            sink = _Digesting(stream)
-            with pq.ParquetWriter(
-                pa.PythonFile(sink, mode="w"),
-                LANDING,
-                compression="zstd",
-                use_dictionary=_REPEATING,
-                write_statistics=_DESCRIBED,
-            ) as writer:
-                file = LandingFile(writer)
-                yield file
-                file.flush()
+    with landing.output_stream(name) as stream:
+        sink = _Digesting(stream)
+        with pq.ParquetWriter(
+            pa.PythonFile(sink, mode="w"),
+            LANDING,
+            compression="zstd",
+            use_dictionary=_REPEATING,
+            write_statistics=_DESCRIBED,
+        ) as writer:
+            file = LandingFile(writer)
+            yield file
+            file.flush()
         file.sha256 = sink.digest.hexdigest()
 
 

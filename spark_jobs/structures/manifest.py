@@ -11,18 +11,20 @@ import pyarrow.compute as pc
 
 from contexture.records.changes import ChangeKind
 from contexture.records.messages.envelopes import structure_envelope
-from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Manifest, RegistryPart, ShardManifest
-from contexture.storage.publication_store import SHARD_FILE
+from contexture.storage.paths import SHARD_FILE
 from contexture.storage.replay import backfill_headers, check_topics
 from contexture.storage.schemas import TRANSCODED
-from contexture.storage.tables import write_table
 from spark_jobs.shared.context import StageContext
 from spark_jobs.shared.outbox import run_facts
 from spark_jobs.structures.plan import StructureRunPlan, broken_rules
 
 _SHOWN = 20
 _log = logging.getLogger(__name__)
+
+
+TRANSCODED_FILE = "transcoded.parquet"
+"""The structures that were converted, and what was lost; in the outbox, where such were."""
 
 
 def write_conversions(preparation: StageContext, rows: Any) -> int:
@@ -37,8 +39,7 @@ def write_conversions(preparation: StageContext, rows: Any) -> int:
     if not found.num_rows:
         return 0
     table = found.select(TRANSCODED.names).cast(TRANSCODED)
-    storage = Storage(preparation.home)
-    write_table(storage, preparation.folder.transcoded(preparation.outbox), table)
+    preparation.records.write_table(TRANSCODED_FILE, table)
     _log_first(table)
     return int(table.num_rows)
 
@@ -97,15 +98,14 @@ def _counts(planned: StructureRunPlan) -> dict[str, Any]:
 
 
 def _shard(preparation: StageContext, planned: StructureRunPlan, size: int) -> ShardManifest:
-    storage, records = Storage(preparation.home), planned.records.num_rows
-    path = f"{preparation.folder.shard(preparation.outbox, 0)}/{SHARD_FILE}"
+    records = planned.records.num_rows
     return ShardManifest(
         shard=0,
         records=records,
         bytes=size,
         transactions=len(planned.plan.transactions),
         file=SHARD_FILE if records else None,
-        sha256=storage.sha256(path) if records else None,
+        sha256=preparation.records.shard(0).sha256(SHARD_FILE) if records else None,
         # A backfill tells nothing that other instances need not show.
         registry=() if preparation.is_backfill else _parts(planned),
     )
@@ -128,10 +128,10 @@ def _write_topics(preparation: StageContext, planned: StructureRunPlan) -> int:
     """Writes the topics with their records, sorted; gives their number."""
     counted = Counter(planned.records.column("topic").to_pylist())
     table = pa.table({"topic": sorted(counted), "records": [counted[name] for name in sorted(counted)]}, schema=_TOPICS)
-    storage, prefix = Storage(preparation.home), preparation.order.replay.topic_prefix
+    prefix = preparation.order.replay.topic_prefix
     if prefix:
-        check_topics(storage, preparation.publication.name, prefix, sorted(counted))
-    write_table(storage, preparation.folder.topics(preparation.outbox), table)
+        check_topics(preparation.store, prefix, sorted(counted))
+    preparation.records.write_topics(table)
     return len(counted)
 
 

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -34,12 +33,10 @@ from contexture.records.changes.structure_plan import StructurePlan, StructureRu
 from contexture.records.topics.structure_routes import router
 from contexture.sources.sdmx.rules.catalogue import REJECTING, StructureRuleOptions, severities
 from contexture.sources.sdmx.rules.consistency import ConsistencyViolation, PublishedStructure, check_consistency
-from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.schemas import STATE
-from contexture.storage.shrink_report import write_shrink_report
-from contexture.storage.state import State, StatePointer
-from contexture.storage.tables import open_dataset, write_table
+from contexture.storage.shrink_report import ShrinkReport
+from contexture.storage.state import StatePointer
 from spark_jobs.shared.context import StageContext, check_task_results
 from spark_jobs.structures.evaluate import looked_at_folder
 from spark_jobs.structures.rows import LOOKED_AT, PLANNED, judged_rows, quarantined_rows, record_rows
@@ -60,15 +57,13 @@ def held_structures(rows: Any) -> dict[str, HeldStructure]:
 
 
 def write_changes(
-    storage: Storage,
     preparation: StageContext,
     held: Mapping[str, HeldStructure],
     changes: Mapping[str, HeldStructure | None],
 ) -> None:
     """Writes what concluding the outbox changes in state."""
-    folder = preparation.folder.state_delta(preparation.outbox)
-    table = changed_rows(held, changes)
-    write_table(storage, f"{folder}/shard-00000.parquet", table, compression="zstd")
+    delta = preparation.records.state_delta
+    delta.write_table("shard-00000.parquet", changed_rows(held, changes), compression="zstd")
 
 
 def changed_rows(held: Mapping[str, HeldStructure], changes: Mapping[str, HeldStructure | None]) -> Any:
@@ -103,9 +98,9 @@ _SOME_CONTENT = b"\x01" * 32
 """No one knows what a structure was before the first transaction that tells it."""
 
 
-def held_before(storage: Storage, preparation: StageContext, routes: Routes) -> dict[str, HeldStructure]:
+def held_before(preparation: StageContext, routes: Routes) -> dict[str, HeldStructure]:
     """What the target held of the structures that there were, by today's routes; the landing says which."""
-    urns = orjson.loads(storage.read(preparation.folder.landing_before(preparation.order.run)))
+    urns = preparation.landing.structures_before()
     topics = routes.route(urns, held=urns).topics
     return {urn: HeldStructure(_SOME_CONTENT, topics.get(urn, ())) for urn in urns}
 
@@ -181,31 +176,31 @@ class StructureRunPlan:
     skipped_newer: int = 0
 
 
-def plan_run(storage: Storage, preparation: StageContext, landing: LandingManifest) -> StructureRunPlan:
+def plan_run(preparation: StageContext, landing: LandingManifest) -> StructureRunPlan:
     """Plans what a landing means for the topics, and writes what it changes in state.
 
     Raises:
         ConfigurationError: more structures are gone than may, or Kafka takes two topics for one.
         RetriableError: the storage does not show all that was found out about them.
     """
-    seen = _looked_at(storage, preparation)
+    seen = _looked_at(preparation)
     check_task_results(seen.num_rows, landing.rows, "landed structures")
     looked_at = without(seen, landing.left_out)
-    state = State(storage, preparation.publication.name)
+    state = preparation.store.state
     pointer = StatePointer.model_validate_json(preparation.pointer_json)
     held = held_structures(state.table(pointer))
     if preparation.is_backfill:
-        return _past_plan(storage, preparation, landing, looked_at, held)
+        return _past_plan(preparation, landing, looked_at, held)
     events, run = _events(looked_at), _run(preparation, landing)
     try:
         plan = plan_structures(events, held, router(SdmxPublication.of(preparation.publication).topics), run)
     except ConfigurationError as error:
         if "vanishing" in error.context:
-            _keep_vanishing(storage, preparation, sorted(held.keys() - {event.urn for event in events}), held, run)
+            _keep_vanishing(preparation, sorted(held.keys() - {event.urn for event in events}), held, run)
         raise
     for cycle in plan.cycles[:_CYCLES_SHOWN]:
         _log.warning("%d structures refer to each other, the first is %s", len(cycle), cycle[0])
-    write_changes(storage, preparation, held, plan.changes)
+    write_changes(preparation, held, plan.changes)
     return StructureRunPlan(
         plan=plan,
         held=held,
@@ -215,17 +210,13 @@ def plan_run(storage: Storage, preparation: StageContext, landing: LandingManife
     )
 
 
-def _keep_vanishing(
-    storage: Storage, preparation: StageContext, gone: list[str], held: Mapping[str, Any], run: StructureRun
-) -> None:
+def _keep_vanishing(preparation: StageContext, gone: list[str], held: Mapping[str, Any], run: StructureRun) -> None:
     """Names what would go, for the person who is asked whether it may."""
-    name, limit = preparation.publication.name, run.guard.limit(len(held))
-    order = preparation.order
-    write_shrink_report(storage, name, order.run, count=len(gone), held=len(held), limit=limit, identities=gone)
+    report = ShrinkReport.of(gone, count=len(gone), held=len(held), limit=run.guard.limit(len(held)))
+    preparation.store.run(preparation.order.run).write_shrink_report(report)
 
 
 def _past_plan(
-    storage: Storage,
     preparation: StageContext,
     landing: LandingManifest,
     looked_at: Any,
@@ -233,7 +224,7 @@ def _past_plan(
 ) -> StructureRunPlan:
     """What a registry did in the past, told from what there was before it; state has no part in it."""
     routes, events, skipped = router(SdmxPublication.of(preparation.publication).topics), _events(looked_at), 0
-    before = held_before(storage, preparation, routes)
+    before = held_before(preparation, routes)
     plan = plan_structures(events, before, routes, _run(preparation, landing))
     if preparation.skips_outdated:
         plan, skipped = drop_superseded(plan, events, now)
@@ -270,8 +261,8 @@ def _run(preparation: StageContext, landing: LandingManifest) -> StructureRun:
     )
 
 
-def _looked_at(storage: Storage, preparation: StageContext) -> Any:
-    dataset = open_dataset(storage, looked_at_folder(preparation.work), schema=LOOKED_AT)
+def _looked_at(preparation: StageContext) -> Any:
+    dataset = looked_at_folder(preparation.work).dataset(schema=LOOKED_AT)
     return dataset.to_table().sort_by("event").combine_chunks()
 
 
@@ -336,9 +327,8 @@ def _broken(planned: StructureRunPlan, options: StructureRuleOptions, *, in_turn
     return check_consistency(told, published, options, final=final, gone=gone, shown=shown, in_turn=in_turn)
 
 
-def samples_file(work: str) -> str:
-    """Where the structures lie that the report names, those of each rule that come first."""
-    return f"{work}/samples.parquet"
+SAMPLES_FILE = "samples.parquet"
+"""The structures that the report names, those of each rule that come first; in the work folder."""
 
 
 def _write_samples(preparation: StageContext, broken: list[ConsistencyViolation]) -> None:
@@ -348,8 +338,7 @@ def _write_samples(preparation: StageContext, broken: list[ConsistencyViolation]
         shown[each.violation.rule] += 1
         if shown[each.violation.rule] <= _SAMPLES_OF_A_RULE:
             rows.append({"rule": each.violation.rule, "urn": each.urn, "message": each.violation.message})
-    storage = Storage(preparation.home)
-    write_table(storage, samples_file(preparation.work), pa.Table.from_pylist(rows, schema=SAMPLES))
+    preparation.work.write_table(SAMPLES_FILE, pa.Table.from_pylist(rows, schema=SAMPLES))
 
 
 def _log_first(broken: list[ConsistencyViolation]) -> None:

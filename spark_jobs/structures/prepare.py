@@ -12,14 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.tables import write_table
+from contexture.storage.paths import SHARD_FILE
 from spark_jobs.shared.context import StageContext
 from spark_jobs.shared.outbox import Stopwatch, preparation_of, prepare_once
 from spark_jobs.shared.parquet_rows import Unit, units_of
-from spark_jobs.structures.assemble import SUMMARY, assembly, planned_file, quarantined_file
+from spark_jobs.structures.assemble import PLANNED_FILE, QUARANTINED_FILE, SUMMARY, assembly
 from spark_jobs.structures.evaluate import EVENTS, evaluation, looked_at_folder
 from spark_jobs.structures.manifest import described
 from spark_jobs.structures.plan import StructureRunPlan, plan_run
@@ -27,11 +26,6 @@ from spark_jobs.structures.rows import LOOKED_AT
 
 _TASKS = 64
 """At most: a task more costs some 50 ms, and one that has much to do holds up the others."""
-
-
-def evaluated_file(work: str) -> str:
-    """Where the rows lie that the checkpoint judges."""
-    return f"{work}/evaluated/part-00000.parquet"
 
 
 def prepare_structures(spark: Any, order: StageOrder, landing: LandingManifest, watch: Stopwatch) -> Manifest:
@@ -59,13 +53,12 @@ def prepare_structures(spark: Any, order: StageOrder, landing: LandingManifest, 
 
 
 def _prepared(spark: Any, preparation: StageContext, landing: LandingManifest, watch: Stopwatch) -> Manifest:
-    storage = Storage(preparation.home)
-    units = units_of(storage, preparation.folder.landing(preparation.order.run))
+    units = units_of(preparation.landing)
     with watch.step("evaluate"):
         evaluate(spark, preparation, units)
     with watch.step("plan"):
-        planned = plan_run(storage, preparation, landing)
-        _save(storage, preparation, planned)
+        planned = plan_run(preparation, landing)
+        _save(preparation, planned)
     with watch.step("assemble"):
         size = assemble(spark, preparation, units) if planned.records.num_rows or planned.quarantined.num_rows else 0
     return described(preparation, landing, planned, size)
@@ -74,8 +67,7 @@ def _prepared(spark: Any, preparation: StageContext, landing: LandingManifest, w
 def evaluate(spark: Any, preparation: StageContext, units: Sequence[Unit]) -> None:
     """Runs the one pass over the bodies."""
     # So that a landing without rows has narrow columns too.
-    empty = f"{looked_at_folder(preparation.work)}/empty.parquet"
-    write_table(Storage(preparation.home), empty, LOOKED_AT.empty_table())
+    looked_at_folder(preparation.work).write_table("empty.parquet", LOOKED_AT.empty_table())
     if units:
         numbers = spark.range(0, len(units), 1, min(len(units), _TASKS))
         numbers.mapInArrow(evaluation(preparation, units), EVENTS).collect()
@@ -87,7 +79,9 @@ def assemble(spark: Any, preparation: StageContext, units: Sequence[Unit]) -> in
     return sum(int(row.asDict()["bytes"]) for row in frame.collect())
 
 
-def _save(storage: Storage, preparation: StageContext, planned: StructureRunPlan) -> None:
-    write_table(storage, evaluated_file(preparation.work), planned.rows)
-    write_table(storage, planned_file(preparation.work), planned.records)
-    write_table(storage, quarantined_file(preparation.work), planned.quarantined)
+def _save(preparation: StageContext, planned: StructureRunPlan) -> None:
+    work = preparation.work
+    # The quality of these rows is checked.
+    work.folder("evaluated").write_table(SHARD_FILE, planned.rows)
+    work.write_table(PLANNED_FILE, planned.records)
+    work.write_table(QUARANTINED_FILE, planned.quarantined)

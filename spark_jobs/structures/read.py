@@ -14,12 +14,10 @@ from contexture.sources.sdmx import Format, Selector
 from contexture.sources.sdmx.reading.steps import Moved, no_version_moves, settled, transaction_of
 from contexture.sources.sdmx.registry import Registry, RegistryConnection, open_registry, splittable
 from contexture.sources.sdmx.transcoding.transcoder import source_formats, target_format
-from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.quarantine import refused_structures
-from contexture.storage.state import State
+from contexture.storage.quarantine_retry import refused_structures
+from spark_jobs.shared.context import store_of
 from spark_jobs.structures.read_context import Listed, ReadContext, ReadOutcome
 from spark_jobs.structures.read_log import check_no_pending_outbox, land_deleted, land_logged, land_refused
 from spark_jobs.structures.read_past import land_past
@@ -50,13 +48,13 @@ def read_structures(
             manifest is left.
         ConfigurationError: the registry refuses us, the selection or the format.
     """
-    storage, folder = Storage(order.home), PublicationFolder(order.publication.name)
-    try:
-        return LandingManifest.from_file(storage, folder.landing_manifest(order.run))
-    except FileNotFoundError:
-        storage.remove(folder.landing(order.run))
+    landing = store_of(order).landing(order.run)
+    stored = landing.find_manifest()
+    if stored is not None:
+        return stored
+    landing.remove()
     manifest = _pull(spark, order, connection, watermark)
-    storage.write(folder.landing_manifest(order.run), manifest.to_json())
+    landing.write_manifest(manifest)
     return manifest
 
 
@@ -120,7 +118,7 @@ def land(
     if order.mode not in {"full", "changes"}:
         raise DefectError(f"mode {order.mode} reads no registry", next_step="report this", run=order.run)
     if order.retry is not None:
-        return land_refused(intake, refused_structures(order, order.retry), watermark)
+        return land_refused(intake, refused_structures(store_of(order), order, order.retry), watermark)
     registry = intake.registry
     since = None if order.mode == "full" or order.baseline else watermark
     after = transaction_of(since)
@@ -164,8 +162,7 @@ def _reading(order: StageOrder, connection: RegistryConnection, registry: Regist
         splits=splittable(media_type),
         others=tuple(each.media_type for each in source_formats(target)) if target else (),
         target=target,
-        home=order.home,
-        folder=PublicationFolder(order.publication.name).landing(order.run),
+        landing=store_of(order).landing(order.run),
         pause_seconds=source.pause_milliseconds / 1000,
         deadline_seconds=float(source.walk_deadline_seconds),
     )
@@ -173,6 +170,6 @@ def _reading(order: StageOrder, connection: RegistryConnection, registry: Regist
 
 def _sent(order: StageOrder) -> list[str]:
     """URNs that the target holds."""
-    state = State(Storage(order.home), order.publication.name)
+    state = store_of(order).state
     identities = state.table(state.pointer(), ["identity"]).column("identity").to_pylist()
     return [identity.decode() for identity in identities]

@@ -14,7 +14,6 @@ from typing import Literal
 from contexture.sources.sdmx import Selector, Urn
 from contexture.sources.sdmx.reading.scope import Names, SelectedStructures, by_name
 from contexture.sources.sdmx.registry import Registry, Reply, read_one_in, same_artefact
-from contexture.storage.home import Storage
 from spark_jobs.structures.landing import Row, landing_file
 from spark_jobs.structures.read_tasks import (
     Many,
@@ -168,8 +167,8 @@ class ReadContext:
 
     def close(self) -> None:
         """Writes what has no body; afterwards the landing folder is complete."""
-        storage, received_at = Storage(self.reading.home), datetime.now(UTC)
-        with landing_file(storage, f"{self.reading.folder}/{MARKS_FILE}") as file:
+        received_at = datetime.now(UTC)
+        with landing_file(self.reading.landing, MARKS_FILE) as file:
             for mark in sorted(self._marks, key=lambda mark: mark.place.number):
                 file.add(self._row(mark, received_at))
         self.tally.note_file(MARKS_FILE, file.sha256, file.rows)

@@ -11,7 +11,6 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -26,13 +25,13 @@ from contexture.sources.sdmx.reading.steps import (
     plan_log_replay,
 )
 from contexture.sources.sdmx.registry import LogPeriod, same_artefact
-from contexture.storage.archive import ArchivedLog, ArchivedRun
-from contexture.storage.home import Storage
+from contexture.storage.archive import ArchivedRun, PublicationArchive
+from contexture.storage.folder import StoredFolder
 from contexture.storage.orders import StageOrder
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.publication_store import PublicationStore
 from contexture.storage.replay import NoLogError, check_missing
 from contexture.storage.schemas import LANDING
-from contexture.storage.tables import open_dataset
+from spark_jobs.shared.context import store_of
 from spark_jobs.shared.parquet_rows import batches_of, units_of
 from spark_jobs.structures.landing import LandingFile, Row, landing_file
 from spark_jobs.structures.read_context import ReadContext, ReadOutcome
@@ -44,37 +43,36 @@ Places = Mapping[int, int]
 """New ordinals of archived rows, by their old ones."""
 
 
-def archived_rows(storage: Storage, landing: str, transaction: int, only: frozenset[str] | None) -> list[int]:
+def archived_rows(landing: StoredFolder, transaction: int, only: frozenset[str] | None) -> list[int]:
     """Ordinals of the rows that an archived landing has of a transaction, in order; `only` those of these."""
-    files = [f"{landing}/{name}" for name in storage.files(landing, ".parquet")]
-    with storage.translating(landing):
-        dataset: Any = open_dataset(storage, files)
+    with landing.home.translate_errors(landing.path):
+        dataset: Any = landing.dataset(landing.files(".parquet"))
         wanted = ds.field("source_transaction") == transaction
         rows = dataset.to_table(columns=["ordinal", "id"], filter=wanted).to_pylist()
     return sorted(row["ordinal"] for row in rows if only is None or row["id"] in only)
 
 
-def copy_rows(intake: ReadContext, places: Mapping[str, Places]) -> None:
+def copy_rows(intake: ReadContext, store: PublicationStore, places: Mapping[str, Places]) -> None:
     """Copies archived rows into the landing.
 
     Args:
         intake: of the landing.
-        places: of the rows, by the folder of the archived landing that they are in.
+        store: of the publication.
+        places: of the rows, by the run whose archived landing they are in.
     """
     if not places:
         return
-    storage = Storage(intake.reading.home)
-    with landing_file(storage, f"{intake.reading.folder}/{FILE}") as file:
-        for landing, ordinals in places.items():
-            for batch in _batches(storage, landing, ordinals):
+    with landing_file(intake.reading.landing, FILE) as file:
+        for run, ordinals in places.items():
+            for batch in _batches(store.landing(run), ordinals):
                 _add(file, batch, ordinals)
     intake.tally.note_file(FILE, file.sha256, file.rows)
 
 
-def _batches(storage: Storage, landing: str, ordinals: Places) -> Iterator[Any]:
+def _batches(landing: StoredFolder, ordinals: Places) -> Iterator[Any]:
     wanted = pa.array(list(ordinals), pa.int64())
-    for unit in units_of(storage, landing):
-        for batch in batches_of(storage, landing, unit):
+    for unit in units_of(landing):
+        for batch in batches_of(landing, unit):
             kept = batch.filter(pc.is_in(batch.column("ordinal"), value_set=wanted))
             if kept.num_rows:
                 yield kept
@@ -126,7 +124,7 @@ def land_past(
         intake.selectors, (*listed.urns, *changed_urns(log.transactions).values(), *intake.sent.values())
     )
     found = plan_log_replay(log, period, meaning, held=listed.held, sent=intake.sent, moved=moved)
-    archive = ArchivedLog(Storage(order.home), order.publication.name)
+    archive = store_of(order).archive
     earlier = _earlier(archive, order, interval, period.before)
     landing = _Landing(intake, order, found, archive)
     missing = (*_before_the_log(period), *landing.land((*earlier, *period.ids)))
@@ -143,7 +141,7 @@ def _before_the_log(period: LogPeriod) -> Iterator[str]:
 
 
 def _earlier(
-    archive: ArchivedLog, order: StageOrder, interval: tuple[datetime, datetime], before: int
+    archive: PublicationArchive, order: StageOrder, interval: tuple[datetime, datetime], before: int
 ) -> tuple[int, ...]:
     """Transactions that the archive has in this interval, for they were read in it, though they were made before it.
 
@@ -157,7 +155,7 @@ def _earlier(
 class _Landing:
     """Decides for each transaction where it comes from, and lands it there."""
 
-    def __init__(self, intake: ReadContext, order: StageOrder, found: LogReplay, archive: ArchivedLog) -> None:
+    def __init__(self, intake: ReadContext, order: StageOrder, found: LogReplay, archive: PublicationArchive) -> None:
         self.left_out: list[int] = []
         self._intake = intake
         self._order = order
@@ -173,7 +171,7 @@ class _Landing:
         every = tuple(transactions)
         for number in every:
             self._place(number)
-        copy_rows(self._intake, self._places)
+        copy_rows(self._intake, store_of(self._order), self._places)
         self._ask()
         return tuple(_stretches((number, self._why[number]) for number in every if number in self._why))
 
@@ -204,10 +202,10 @@ class _Landing:
             self._intake.delete(urn, self._intake.place(number, at))
 
     def _place_archived(self, run: ArchivedRun, number: int) -> None:
-        landing = PublicationFolder(self._order.publication.name).landing(run.run)
-        places = self._places.setdefault(landing, {})
-        only = self._archive.told_by(run, number)
-        for ordinal in archived_rows(Storage(self._order.home), landing, number, only):
+        landing = store_of(self._order).landing(run.run)
+        places = self._places.setdefault(run.run, {})
+        only = self._archive.sent_by(run, number)
+        for ordinal in archived_rows(landing, number, only):
             places[ordinal] = self._intake.place(number).ordinal()
 
     def _ask(self) -> None:
@@ -230,5 +228,4 @@ def _stretches(lacking: Iterable[tuple[int, str]]) -> Iterator[str]:
 def _write_before(order: StageOrder, intake: ReadContext, found: LogReplay) -> None:
     """Says what was there before: by it, deletions know their topics, and routes which version was the latest."""
     urns = sorted(intake.tally.landed.get(name) or urn for name, urn in found.selected.items())
-    folder = PublicationFolder(order.publication.name)
-    Storage(order.home).write(folder.landing_before(order.run), orjson.dumps(urns))
+    store_of(order).landing(order.run).write_structures_before(urns)

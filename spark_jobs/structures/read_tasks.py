@@ -27,7 +27,7 @@ from contexture.sources.sdmx.registry import (
     read_one_in,
     same_artefact,
 )
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
 from spark_jobs.session import to_contexture_error
 from spark_jobs.structures.landing import LandingFile, landing_file
 
@@ -131,7 +131,7 @@ class ReadTask:
         others: media types in which structures are read that the registry doesn't write in the first one; they are
             converted later.
         target: the format that they are converted into, whose names they go by.
-        home, folder: where the files go.
+        landing: where the files go.
         wanted: names of the structures that are landed from replies that hold many.
         pause_seconds: between two questions of a task.
         deadline_seconds: how long a task may read.
@@ -142,8 +142,7 @@ class ReadTask:
     flavour: str
     media_type: str
     splits: bool
-    home: str
-    folder: str
+    landing: StoredFolder
     others: tuple[str, ...] = ()
     target: Format | None = None
     wanted: frozenset[str] = frozenset()
@@ -167,11 +166,10 @@ def read_share(reading: ReadTask, share: TaskShare) -> list[TaskResult]:
     Raises:
         ContextureError: of the registry, the storage or the deadline. Nothing is left then.
     """
-    path = f"{reading.folder}/{share.file}"
     with (
         tempfile.TemporaryDirectory(prefix="contexture-") as scratch,
         reading.opening(reading.connection, flavour=reading.flavour) as registry,
-        landing_file(Storage(reading.home), path) as file,
+        landing_file(reading.landing, share.file) as file,
     ):
         reader = _Reader(reading, registry, Path(scratch) / "reply", file)
         for place, question in enumerate(share.questions):

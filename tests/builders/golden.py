@@ -10,7 +10,7 @@ import orjson
 
 from contexture.kafka import ClientSettings
 from contexture.sending import Publisher, SenderNames
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture.storage.outbox_reader import OutboxShardReader
 from fakes.clock import TickingClock
@@ -28,7 +28,7 @@ def manifest_of(manifest: Manifest) -> dict[str, Any]:
     return found
 
 
-def sent_of(storage: Storage, manifest: Manifest) -> list[list[dict[str, Any]]]:
+def sent_of(storage: Home, manifest: Manifest) -> list[list[dict[str, Any]]]:
     """Every transaction of an outbox as the client of Kafka gets it, the ledger's rows among it."""
     cluster = FakeCluster()
     names = SenderNames(manifest.publication)

@@ -12,9 +12,8 @@ from contexture.publications import Publication
 from contexture.sending import Ledger, SenderNames
 from contexture.sending.target import KafkaTarget, Target
 from contexture.storage.archive import Interval
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
-from contexture.storage.outboxes import Outboxes
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
@@ -28,9 +27,9 @@ class Instance:
 
     def __init__(self, kafka: EmbeddedKafka, folder: Path, owner: Publication) -> None:
         self.kafka, self.owner, self.name = kafka, owner, owner.name
-        self.storage = Storage(str(folder / "home"))
+        self.storage = Home(str(folder / "home"))
         self.settings = ClientSettings.from_extra(kafka.client_settings())
-        self.outboxes = Outboxes(self.storage, owner.name)
+        self.outboxes = self.storage.publication(owner.name).outboxes
 
     def target(self, owner: Publication, interval: Interval | None) -> Target:
         """Kafka, for the steps."""
@@ -38,12 +37,20 @@ class Instance:
 
     def judged(self, manifest: Manifest) -> list[int]:
         """What the gate does; gives the shards to send."""
-        return judge(self.storage, _staged(manifest), dry_run=False, target_for=self.target, report=_silent)
+        return judge(
+            self.storage.publication(manifest.publication),
+            _staged(manifest),
+            dry_run=False,
+            target_for=self.target,
+            report=_silent,
+        )
 
     def sent(self, manifest: Manifest, shard: int) -> int:
         """Sends a shard; gives how many records."""
-        attempts = attempts_of(self.outboxes, manifest.outbox, shard, self.owner)
-        return send_shard(self.storage, manifest, shard, self.target(self.owner, None), attempts).records_sent
+        attempts = attempts_of(self, manifest.outbox, shard, self.owner)
+        return send_shard(
+            self.storage.publication(manifest.publication), manifest, shard, self.target(self.owner, None), attempts
+        ).records_sent
 
     def ran(self, manifest: Manifest) -> None:
         """All steps that follow on stage."""
@@ -53,11 +60,19 @@ class Instance:
 
     def concluded(self, manifest: Manifest) -> None:
         """What a run does last."""
-        conclude_run(self.storage, _staged(manifest), self.target, _silent, now=datetime.now(UTC))
+        conclude_run(
+            self.storage.publication(manifest.publication),
+            _staged(manifest),
+            self.target,
+            _silent,
+            now=datetime.now(UTC),
+        )
 
     def settled(self) -> None:
         """What a run does first."""
-        finish_open_transaction(self.storage, self.owner, RunRequest(run_id=uuid4().hex), self.target, _silent)
+        finish_open_transaction(
+            self.storage.publication(self.owner.name), self.owner, RunRequest(run_id=uuid4().hex), self.target, _silent
+        )
 
     def lose_ledger(self) -> None:
         """Removes the ledger's topic."""

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from contexture.sources.ngsi.entity_head import read_entity_head
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import LandingManifest
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import LANDING
 
 MORNING = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
@@ -32,7 +32,7 @@ def car(number: int, speed: float, *, modified: datetime = MORNING, path: str = 
 
 
 def landing(
-    storage: Storage,
+    storage: Home,
     publication: str,
     run: str,
     entities: Sequence[dict[str, object] | bytes],
@@ -50,8 +50,8 @@ def landing(
     moments = [finished - timedelta(seconds=before) for before in received_seconds or [1] * len(entities)]
     rows = [_row(*each) for each in zip(range(len(entities)), entities, moments, strict=True)]
     rows += [_sighting(1 << 36 | number, seen, finished) for number, seen in enumerate(present)]
-    folder = PublicationFolder(publication)
-    with storage.replacing(f"{folder.landing(run)}/part-00000.parquet") as path:
+    folder = PublicationPaths(publication)
+    with storage.write_atomically(f"{folder.landing(run)}/part-00000.parquet") as path:
         pq.write_table(pa.Table.from_pylist(rows, schema=LANDING), path)
     manifest = LandingManifest(
         run=run,

@@ -12,10 +12,9 @@ from builders.outboxes import NOON, outbox, publication, records
 from contexture.monitoring import RunTables
 from contexture.monitoring.tables import RUNS, TRANSACTIONS
 from contexture.records.changes.attribute_types import AttributeTypes
-from contexture.storage.home import Storage
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.state import State, StatePointer
+from contexture.storage.home import Home
+from contexture.storage.paths import PublicationPaths
+from contexture.storage.state import StatePointer
 
 NAMES = tuple(f"publication-{number:03}" for number in range(200))
 TRANSACTIONS_HELD, RUNS_HELD = 100_000, 20_000
@@ -49,20 +48,20 @@ _LAST = int(datetime(2026, 3, 1, 11, tzinfo=UTC).timestamp() * 1000)
 _AT_ONCE = 10_000
 
 
-def large_home(folder: Path, database: str | None = None) -> Storage:
+def large_home(folder: Path, database: str | None = None) -> Home:
     """A home below the folder, with publication files beside it.
 
     Args:
         folder: where `home` and `publications` come to be.
         database: of the operational tables; a SQLite file in the home when None.
     """
-    home = Storage(str(folder / "home"))
+    home = Home(str(folder / "home"))
     (folder / "publications").mkdir()
     owner = publication()
     for name in NAMES:
         (folder / "publications" / f"{name}.yaml").write_text(FILE.format(name=name))
         outbox(home, owner.model_copy(update={"name": name}), 1, [records("a")])
-        State(home, name).point(StatePointer(concluded_at=NOON, outbox="outbox1", sequence=1))
+        home.publication(name).state.commit(StatePointer(concluded_at=NOON, outbox="outbox1", sequence=1))
     _hold_back(home, NAMES[0])
     fill_tables(database or f"sqlite:///{home.root}/operations.sqlite")
     return home
@@ -89,10 +88,13 @@ def _insert(database: str, table: Table, rows: list[dict[str, Any]]) -> None:
     engine.dispose()
 
 
-def _hold_back(home: Storage, name: str) -> None:
+def _hold_back(home: Home, name: str) -> None:
     """So many runs with something in quarantine as a schedule of five minutes makes in a week."""
-    folder = PublicationFolder(name)
-    status, manifest = Outboxes(home, name).status("outbox1"), Outboxes(home, name).manifest("outbox1")
+    folder = PublicationPaths(name)
+    status, manifest = (
+        home.publication(name).outboxes.status("outbox1"),
+        home.publication(name).outboxes.manifest("outbox1"),
+    )
     seen = AttributeTypes.of(("car", f"attribute{number}", "Number") for number in range(100))
     for number in range(2, 2_000):
         held = status.model_copy(update={"outbox": f"outbox{number}", "sequence": number})

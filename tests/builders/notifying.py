@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import orjson
 
-from contexture.storage.home import Storage
-from contexture.storage.inbox_files import open_shelf
+from contexture.storage.home import Home
 from contexture.storage.inbox_writer import InboxWriter
 
 HEADERS = {
@@ -35,11 +34,9 @@ def body(*entities: Mapping[str, object]) -> bytes:
     return orjson.dumps({"subscriptionId": "6b012e71afd7828e1405bc64", "data": list(entities)})
 
 
-def notify(
-    storage: Storage, *bodies: bytes, publication: str = "vehicles", headers: Mapping[str, str] = HEADERS
-) -> None:
+def notify(storage: Home, *bodies: bytes, publication: str = "vehicles", headers: Mapping[str, str] = HEADERS) -> None:
     """Keeps these notifications, one after the other; the publication's next run takes them."""
-    writer = InboxWriter(open_shelf(storage, publication))
+    writer = InboxWriter(storage.publication(publication).open_inbox_folder())
     for each in bodies:
         writer.submit(headers, each).result()
     writer.close()

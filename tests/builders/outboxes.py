@@ -12,11 +12,10 @@ import pyarrow.parquet as pq
 
 from contexture.events import identity_hash
 from contexture.publications import Publication, fingerprint
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import ExpectationResult, Manifest, QualityVerdict, ShardManifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import IDENTITIES, OUTBOX
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -46,7 +45,7 @@ def records(*names: str, topic: str = "cars") -> list[Record]:
 
 
 def outbox(
-    storage: Storage,
+    storage: Home,
     owner: Publication,
     sequence: int,
     shards: Sequence[Sequence[Record]],
@@ -60,7 +59,7 @@ def outbox(
 ) -> Manifest:
     """Writes a prepared outbox; `failed` are expectations that failed, with their severity; `cluster` is where its run
     was to send."""
-    folder = PublicationFolder(owner.name)
+    folder = PublicationPaths(owner.name)
     name, run = name or f"outbox{sequence}", run or f"run{sequence}"
     described = [_shard(storage, folder, name, number, rows) for number, rows in enumerate(shards)]
     _topics(storage, folder.topics(name), shards)
@@ -78,13 +77,13 @@ def outbox(
     storage.write(folder.order(run), order.to_json())
     storage.write(folder.verdict(name), _verdict(name, failed or {}).to_json())
     storage.write(folder.manifest(name), manifest.to_json())
-    Outboxes(storage, owner.name).prepared(manifest)
+    storage.publication(owner.name).outboxes.prepared(manifest)
     return manifest
 
 
-def say_whom(storage: Storage, manifest: Manifest, *told: Sequence[Sequence[str]]) -> None:
+def say_whom(storage: Home, manifest: Manifest, *told: Sequence[Sequence[str]]) -> None:
     """Lets the records of an outbox say whom they tell: for each shard names for each record, else by their keys."""
-    folder = PublicationFolder(manifest.publication)
+    folder = PublicationPaths(manifest.publication)
     for number, shard in enumerate(manifest.shards):
         if not shard.records:
             continue
@@ -112,7 +111,7 @@ def _verdict(name: str, failed: Mapping[str, str]) -> QualityVerdict:
     return QualityVerdict(outbox=name, approved="critical" not in failed.values(), results=tuple(results))
 
 
-def _shard(storage: Storage, folder: PublicationFolder, name: str, shard: int, rows: Sequence[Record]) -> ShardManifest:
+def _shard(storage: Home, folder: PublicationPaths, name: str, shard: int, rows: Sequence[Record]) -> ShardManifest:
     if not rows:
         return ShardManifest(shard=shard, records=0, bytes=0, transactions=0, file=None, sha256=None)
     columns: dict[str, list[Any]] = {
@@ -127,7 +126,7 @@ def _shard(storage: Storage, folder: PublicationFolder, name: str, shard: int, r
         "sub_batch": [0] * len(rows),
         "events": [1] * len(rows),
     }
-    with storage.replacing(f"{folder.shard(name, shard)}/part-00000.parquet") as path:
+    with storage.write_atomically(f"{folder.shard(name, shard)}/part-00000.parquet") as path:
         pq.write_table(pa.Table.from_pydict(columns, schema=OUTBOX), path)
     size = sum(len(key) + len(value or b"") for _, key, value in rows)
     return ShardManifest(
@@ -135,11 +134,11 @@ def _shard(storage: Storage, folder: PublicationFolder, name: str, shard: int, r
     )
 
 
-def _topics(storage: Storage, path: str, shards: Sequence[Sequence[Record]]) -> None:
+def _topics(storage: Home, path: str, shards: Sequence[Sequence[Record]]) -> None:
     counted = Counter(topic for rows in shards for topic, _, _ in rows)
     columns = {"topic": list(counted), "records": list(counted.values())}
     schema = pa.schema([("topic", pa.string()), ("records", pa.int64())])
-    with storage.replacing(path) as temporary:
+    with storage.write_atomically(path) as temporary:
         pq.write_table(pa.Table.from_pydict(columns, schema=schema), temporary)
 
 

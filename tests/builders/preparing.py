@@ -12,14 +12,12 @@ import pyarrow.parquet as pq
 from builders.landing import landing
 from contexture.publications import Publication, fingerprint
 from contexture.storage.conclusion import conclude
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import Retry, StageOrder
 from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.quarantine import write_retry_landing
-from contexture.storage.state import State
+from contexture.storage.paths import PublicationPaths
+from contexture.storage.quarantine_retry import write_retry_landing
 from spark_jobs.entities.prepare import prepare
 from spark_jobs.shared.outbox import Stopwatch
 
@@ -35,10 +33,10 @@ class Preparer:
 
     def __init__(self, spark: SparkSession, home: Path, publication: Publication) -> None:
         self.spark = spark
-        self.storage = Storage(str(home))
+        self.storage = Home(str(home))
         self.publication = publication
-        self.folder = PublicationFolder(publication.name)
-        self.state = State(self.storage, publication.name)
+        self.folder = PublicationPaths(publication.name)
+        self.state = self.storage.publication(publication.name).state
         self.runs = 0
 
     def prepare(self, entities: Sequence[Entity], *, mode: str = "changes", **options: Any) -> Manifest:
@@ -72,8 +70,10 @@ class Preparer:
 
     def conclude(self, manifest: Manifest, **options: Any) -> Manifest:
         """Concludes an outbox, which is given back."""
-        Outboxes(self.storage, self.publication.name).move(manifest.outbox, "approved", reason="a test says so")
-        conclude(self.storage, manifest, cluster="c", target="t", **options)
+        self.storage.publication(self.publication.name).outboxes.set_status(
+            manifest.outbox, "approved", reason="a test says so"
+        )
+        conclude(self.storage.publication(manifest.publication), manifest, cluster="c", target="t", **options)
         return manifest
 
     def retry(self, outbox: str, **asked: Any) -> Manifest:
@@ -89,7 +89,7 @@ class Preparer:
             sequence=self.runs,
             retry=retry,
         )
-        write_retry_landing(order, retry)
+        write_retry_landing(Home(order.home).publication(order.publication.name), order, retry)
         return self.conclude(self.again(order.run, retry=retry, **asked))
 
     def records(self, manifest: Manifest) -> list[dict[str, Any]]:

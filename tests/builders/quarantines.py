@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.storage.home import Storage
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.home import Home
+from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import QUARANTINE
 
 
-def refused(storage: Storage, outbox_id: str, rules: Mapping[str, int], *, path: str | None = "/4wheels") -> None:
+def refused(storage: Home, outbox_id: str, rules: Mapping[str, int], *, path: str | None = "/4wheels") -> None:
     """Writes so many cars that break each of the rules; `path`: their service path, empty for structures."""
     rows = [
         {
@@ -32,5 +32,5 @@ def refused(storage: Storage, outbox_id: str, rules: Mapping[str, int], *, path:
             (rule, number) for rule, count in rules.items() for number in range(count)
         )
     ]
-    with storage.replacing(f"{PublicationFolder('vehicles').quarantine(outbox_id)}/part-0.parquet") as file:
+    with storage.write_atomically(f"{PublicationPaths('vehicles').quarantine(outbox_id)}/part-0.parquet") as file:
         pq.write_table(pa.Table.from_pylist(rows, schema=QUARANTINE), file)

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 from builders.outboxes import outbox, publication
 from contexture.publications import Publication
 from contexture.sending.testing import MemoryShard, OutboxRow
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest, RegistryPart
 from contexture.storage.outbox_reader import bounded
-from contexture.storage.publication_store import SHARD_FILE, PublicationFolder
+from contexture.storage.paths import SHARD_FILE, PublicationPaths
 from contexture.storage.schemas import STRUCTURE_OUTBOX
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -88,7 +88,7 @@ def structures(name: str = "codelists", topic: str = "structures", **changes: An
 
 
 def registry_outbox(
-    storage: Storage,
+    storage: Home,
     owner: Publication,
     sequence: int,
     transactions: Sequence[RegistryChange],
@@ -103,18 +103,18 @@ def registry_outbox(
     mode = "full" if flush else "changes"
     made = outbox(storage, owner, sequence, [records], name=name, mode=mode)
     if records:
-        _write(storage, f"{PublicationFolder(owner.name).shard(made.outbox, 0)}/{SHARD_FILE}", transactions, records)
+        _write(storage, f"{PublicationPaths(owner.name).shard(made.outbox, 0)}/{SHARD_FILE}", transactions, records)
     described = made.shards[0].model_copy(update={"registry": parts(transactions), "transactions": len(transactions)})
     last = max((each.id for each in transactions), default=0)
     manifest = made.model_copy(
         update={"shards": (described,), "flush": flush, "baseline": baseline, "watermark": str(last)}
     )
-    storage.write(PublicationFolder(owner.name).manifest(made.outbox), manifest.to_json())
+    storage.write(PublicationPaths(owner.name).manifest(made.outbox), manifest.to_json())
     return manifest
 
 
 def _write(
-    storage: Storage, path: str, transactions: Sequence[RegistryChange], records: Sequence[tuple[Any, ...]]
+    storage: Home, path: str, transactions: Sequence[RegistryChange], records: Sequence[tuple[Any, ...]]
 ) -> None:
     numbers = [number for number, each in enumerate(transactions) for _ in each.names]
     ids = [transactions[number].id for number in numbers]
@@ -134,7 +134,7 @@ def _write(
         HEADER: [b"%d" % id for id in ids],
     }
     with (
-        storage.replacing(path) as temporary,
+        storage.write_atomically(path) as temporary,
         pq.ParquetWriter(temporary, STRUCTURE_OUTBOX, compression="zstd", use_dictionary=["topic"]) as writer,
     ):
         for piece in bounded(pa.Table.from_pydict(columns, schema=STRUCTURE_OUTBOX)):

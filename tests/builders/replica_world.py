@@ -22,14 +22,11 @@ from contexture.sending.resume import find_resume_point
 from contexture.sources.sdmx import Selector
 from contexture.sources.sdmx.registry import RegistryConnection
 from contexture.storage.conclusion import conclude
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import ReplayOptions, Retry, StageOrder
 from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.quarantine import Quarantine
-from contexture.storage.state import State
+from contexture.storage.paths import PublicationPaths
 from fakes.kafka_cluster import FakeCluster, FakeHidden, FakeLedger
 from fakes.structure_registry import MEDIA_TYPE, FakeRegistry
 from spark_jobs.shared.outbox import Stopwatch
@@ -50,19 +47,19 @@ class Instance:
     """One installation: a home of its own, and a publication that others may have too."""
 
     def __init__(self, home: Path, registry: FakeRegistry, cluster: FakeCluster, publication: Publication) -> None:
-        self.storage = Storage(str(home))
+        self.storage = Home(str(home))
         self.publication = publication
         self._registry = registry
         self._cluster = cluster
         self._names = SenderNames(publication.name)
-        self._folder = PublicationFolder(publication.name)
-        self._outboxes = Outboxes(self.storage, publication.name)
+        self._folder = PublicationPaths(publication.name)
+        self._outboxes = self.storage.publication(publication.name).outboxes
         self._runs = 0
 
     @property
     def is_new(self) -> bool:
         """Whether it never concluded a run."""
-        return State(self.storage, self.publication.name).pointer().outbox is None
+        return self.storage.publication(self.publication.name).state.pointer().outbox is None
 
     def run(self, mode: str, *, crash: str = "", commits: int = 0) -> None:
         """One run: what an earlier one left is sent first; `crash` says where it is killed.
@@ -86,7 +83,7 @@ class Instance:
         strict, self.publication = self.publication, publication
         try:
             for status in self._outboxes.all():
-                quarantine = Quarantine(self.storage, self._folder, status.outbox)
+                quarantine = self.storage.publication(self.publication.name).quarantine(status.outbox)
                 if status.status == "concluded" and len(quarantine.chosen(())):
                     self._send(self._staged("changes", crash, Retry(outbox=status.outbox)), crash, commits)
         finally:
@@ -95,17 +92,19 @@ class Instance:
     def held_back(self) -> int:
         """How many structures of concluded runs were refused, and not tried again since."""
         concluded = [each.outbox for each in self._outboxes.all() if each.status == "concluded"]
-        return sum(len(Quarantine(self.storage, self._folder, outbox).chosen(())) for outbox in concluded)
+        return sum(
+            len(self.storage.publication(self.publication.name).quarantine(outbox).chosen(())) for outbox in concluded
+        )
 
     def withheld(self) -> list[str]:
         """Structures of which the target lacks the present content."""
-        state = State(self.storage, self.publication.name)
+        state = self.storage.publication(self.publication.name).state
         rows = state.table(state.pointer(), ["identity", "withheld"]).to_pylist()
         return [row["identity"].decode() for row in rows if row["withheld"]]
 
     def _staged(self, mode: str, crash: str, retry: Retry | None = None) -> Manifest:
         self._runs += 1
-        pointer = State(self.storage, self.publication.name).pointer()
+        pointer = self.storage.publication(self.publication.name).state.pointer()
         entry = FakeLedger(self._cluster, self._names).read(0)
         sequence = 1 + max(pointer.sequence, entry.sequence if entry else 0)
         order = structure_order(
@@ -160,11 +159,10 @@ class Instance:
             flavour=self._registry.flavour,
             media_type=MEDIA_TYPE,
             splits=True,
-            home=order.home,
-            folder=self._folder.landing(order.run),
+            landing=self.storage.publication(self.publication.name).landing(order.run),
             opening=Opened(self._registry),
         )
-        identities = State(self.storage, self.publication.name)
+        identities = self.storage.publication(self.publication.name).state
         sent = identities.table(identities.pointer(), ["identity"]).column("identity").to_pylist()
         selectors = [Selector.parse(text) for text in self.publication.source.select]
         return ReadContext(
@@ -178,7 +176,7 @@ class Instance:
 
     def _send(self, manifest: Manifest, crash: str, commits: int) -> None:
         if self._outboxes.status(manifest.outbox).status == "prepared":
-            self._outboxes.move(manifest.outbox, "approved", reason="the test says so")
+            self._outboxes.set_status(manifest.outbox, "approved", reason="the test says so")
         reader = OutboxShardReader(self.storage, manifest, 0)
         ledger = FakeLedger(self._cluster, self._names)
         if reader.records:
@@ -198,11 +196,11 @@ class Instance:
                 self._cluster.script["commit_transaction"] = []
             if find_resume_point(reader, ledger.read(0)).superseded:
                 # A flush of another instance shows more: the next run begins where state stands.
-                self._outboxes.move(manifest.outbox, "abandoned", reason="something later was sent")
+                self._outboxes.set_status(manifest.outbox, "abandoned", reason="something later was sent")
                 return
         if crash == "sent":
             raise Crashed
-        conclude(self.storage, manifest, cluster="memory", target="memory")
+        conclude(self.storage.publication(manifest.publication), manifest, cluster="memory", target="memory")
 
 
 def _landed(

@@ -12,10 +12,9 @@ import pyarrow.parquet as pq
 from builders.outboxes import Record, outbox
 from contexture.events import identity_hash
 from contexture.publications import Publication
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import STATE
 from contexture.storage.state import State, StatePointer
 from contexture.storage.state_files import latest, writing
@@ -60,14 +59,14 @@ def write_files(state: State, *files: Any) -> StatePointer:
     """Sorted files, older ones first, and a pointer to them; of rows, or of tables of the STATE schema."""
     names = tuple(f"file{number}.parquet" for number in range(len(files)))
     for name, rows in zip(names, files, strict=True):
-        with writing(state.storage, state.path(name)) as file:
+        with writing(state.folder, name) as file:
             table = rows if isinstance(rows, pa.Table) else state_table(rows)
             file.write(latest(table, keep_removed=True))
     return StatePointer(files=names)
 
 
 def approved(
-    storage: Storage,
+    storage: Home,
     owner: Publication,
     sequence: int,
     delta: Iterable[Held],
@@ -76,15 +75,15 @@ def approved(
 ) -> Manifest:
     """An outbox that may be concluded, with what that changes in state."""
     manifest = outbox(storage, owner, sequence, list(shards), **options)
-    folder = PublicationFolder(owner.name).state_delta(manifest.outbox)
-    with storage.replacing(f"{folder}/shard-00000.parquet") as path:
+    folder = PublicationPaths(owner.name).state_delta(manifest.outbox)
+    with storage.write_atomically(f"{folder}/shard-00000.parquet") as path:
         pq.write_table(state_table(delta), path, filesystem=storage.filesystem)
-    Outboxes(storage, owner.name).move(manifest.outbox, "approved", reason="good")
+    storage.publication(owner.name).outboxes.set_status(manifest.outbox, "approved", reason="good")
     return manifest
 
 
-def held(storage: Storage, publication: str, pointer: StatePointer | None = None) -> Mapping[str, str]:
+def held(storage: Home, publication: str, pointer: StatePointer | None = None) -> Mapping[str, str]:
     """What the state holds: names with their contents."""
-    state = State(storage, publication)
+    state = storage.publication(publication).state
     rows = state.table(pointer or state.pointer()).to_pylist()
     return {row["identity"].decode(): row["content_hash"].decode().strip() for row in rows}

@@ -16,6 +16,8 @@ from contexture.publications.source import SdmxSource
 from contexture.publications.topics import StructureTopics
 from contexture.sources.sdmx import Selector
 from contexture.sources.sdmx.registry import RegistryConnection, splittable
+from contexture.storage.file_tree import FileTree
+from contexture.storage.folder import StoredFolder
 from contexture.storage.manifests import Mode
 from contexture.storage.orders import StageOrder
 from fakes.structure_registry import MEDIA_TYPE, FakeRegistry
@@ -70,8 +72,7 @@ def reading(registry: FakeRegistry, home: Path, media_type: str = MEDIA_TYPE, **
         flavour=registry.flavour,
         media_type=media_type,
         splits=splittable(media_type),
-        home=str(home),
-        folder=FOLDER,
+        landing=StoredFolder(FileTree(str(home)), FOLDER),
         opening=Opened(registry),
         **fields,
     )

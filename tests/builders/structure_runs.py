@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 from builders.preparing import Preparer
 from contexture.publications import Publication, fingerprint
 from contexture.sources.sdmx import split
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import LANDING
 from spark_jobs.shared.outbox import Stopwatch
 from spark_jobs.structures.prepare import prepare_structures
@@ -67,7 +67,7 @@ def moment(transaction: int | None) -> datetime | None:
 
 
 def structure_landing(
-    storage: Storage,
+    storage: Home,
     publication: str,
     run: str,
     rows: Sequence[Row],
@@ -80,9 +80,9 @@ def structure_landing(
     rows_in_group: int = 2,
 ) -> LandingManifest:
     """Writes the rows as a landing; returns its manifest."""
-    folder = PublicationFolder(publication)
+    folder = PublicationPaths(publication)
     listed = [_row(number, row) for number, row in enumerate(rows)]
-    with storage.replacing(f"{folder.landing(run)}/part-00000.parquet") as path:
+    with storage.write_atomically(f"{folder.landing(run)}/part-00000.parquet") as path:
         pq.write_table(
             pa.Table.from_pylist(listed, schema=LANDING), path, row_group_size=rows_in_group, use_dictionary=False
         )

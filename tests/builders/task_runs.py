@@ -12,9 +12,8 @@ from contexture.kafka import ClientSettings, read_committed
 from contexture.publications import Publication
 from contexture.sending.target import KafkaTarget, Target
 from contexture.storage.archive import Interval
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
-from contexture.storage.outboxes import Outboxes
 from contexture_airflow.run import StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
@@ -29,10 +28,10 @@ class City:
 
     def __init__(self, folder: Path, kafka: EmbeddedKafka, **sections: Any) -> None:
         name = f"cars-{uuid4().hex[:8]}"
-        self.storage = Storage(str(folder))
+        self.storage = Home(str(folder))
         self.settings = ClientSettings.from_extra(kafka.client_settings())
         self.publication = publication(name=name, **sections)
-        self.outboxes = Outboxes(self.storage, name)
+        self.outboxes = self.storage.publication(name).outboxes
         self.topic = f"topic-{name}"
         self.log: list[str] = []
 
@@ -56,16 +55,33 @@ class City:
 
     def judged(self, manifest: Manifest) -> list[int]:
         staged = self.staged(manifest)
-        return judge(self.storage, staged, dry_run=False, target_for=self.target, report=self.log.append)
+        return judge(
+            self.storage.publication(staged.publication),
+            staged,
+            dry_run=False,
+            target_for=self.target,
+            report=self.log.append,
+        )
 
     def sent(self, manifest: Manifest, shard: int) -> int:
         target = self.target(self.publication, manifest.interval)
-        attempts = attempts_of(self.outboxes, manifest.outbox, shard, self.publication, report=self.log.append)
-        return send_shard(self.storage, manifest, shard, target, attempts).records_sent
+        attempts = attempts_of(self, manifest.outbox, shard, self.publication, report=self.log.append)
+        return send_shard(
+            self.storage.publication(manifest.publication), manifest, shard, target, attempts
+        ).records_sent
 
     def concluded(self, manifest: Manifest) -> bool:
         now = datetime.now(UTC)
-        return conclude_run(self.storage, self.staged(manifest), self.target, self.log.append, now=now) is not None
+        return (
+            conclude_run(
+                self.storage.publication(manifest.publication),
+                self.staged(manifest),
+                self.target,
+                self.log.append,
+                now=now,
+            )
+            is not None
+        )
 
     def ran(self, manifest: Manifest) -> bool:
         for shard in self.judged(manifest):

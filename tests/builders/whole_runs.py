@@ -19,10 +19,9 @@ from contexture.operations.verification.verify import verify
 from contexture.publications import Publication
 from contexture.sending.target import KafkaTarget, Target
 from contexture.storage.archive import Interval
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import PublicationPaths
 from contexture_airflow.run import RunRequest
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
@@ -65,10 +64,10 @@ class WholeRuns:
     """One publication, its storage and its Kafka; names are its own, for the broker is shared."""
 
     def __init__(self, home: Path, kafka: EmbeddedKafka) -> None:
-        self.storage = Storage(str(home))
+        self.storage = Home(str(home))
         self.settings = ClientSettings.from_extra(kafka.client_settings())
         self.name = f"cars-{uuid4().hex[:8]}"
-        self.folder = PublicationFolder(self.name)
+        self.folder = PublicationPaths(self.name)
         self.topic = f"topic-{self.name}"
 
     def target(self, owner: Publication, interval: Interval | None) -> Target:
@@ -78,21 +77,34 @@ class WholeRuns:
     def ran(self, owner: Publication, **asked: Any) -> Manifest:
         """One run, task by task."""
         request = RunRequest(run_id=uuid4().hex, **asked)
-        plan = finish_open_transaction(self.storage, owner, request, self.target, print)
-        order = place_order(self.storage, owner, request, plan, self.target)
+        plan = finish_open_transaction(self.storage.publication(owner.name), owner, request, self.target, print)
+        order = place_order(self.storage.publication(owner.name), owner, request, plan, self.target)
         stage.main(["--order", order.uri])
-        staged = answer(self.storage, order, None)
-        outboxes = Outboxes(self.storage, self.name)
-        manifest = outboxes.manifest(staged.outbox)
-        for shard in judge(self.storage, staged, dry_run=False, target_for=self.target, report=print):
-            attempts = attempts_of(outboxes, manifest.outbox, shard, owner, report=print)
-            send_shard(self.storage, manifest, shard, self.target(owner, manifest.interval), attempts)
-        assert conclude_run(self.storage, staged, self.target, print, now=datetime.now(UTC)) is not None
+        staged = answer(self.storage.publication(order.publication), order, None)
+        store = self.storage.publication(self.name)
+        manifest = store.outboxes.manifest(staged.outbox)
+        for shard in judge(
+            self.storage.publication(staged.publication), staged, dry_run=False, target_for=self.target, report=print
+        ):
+            attempts = attempts_of(store, manifest.outbox, shard, owner, report=print)
+            send_shard(
+                self.storage.publication(manifest.publication),
+                manifest,
+                shard,
+                self.target(owner, manifest.interval),
+                attempts,
+            )
+        assert (
+            conclude_run(
+                self.storage.publication(staged.publication), staged, self.target, print, now=datetime.now(UTC)
+            )
+            is not None
+        )
         return manifest
 
     def verified(self, owner: Publication) -> tuple[bool, dict[str, int]]:
         """Whether the topics are what was sent, and how that was compared."""
-        found = verify(self.storage, owner, KafkaTopics(self.settings, owner))
+        found = verify(self.storage.publication(owner.name), owner, KafkaTopics(self.settings, owner))
         return found.is_equal, dict(found.compared)
 
     def forget_outboxes(self) -> None:

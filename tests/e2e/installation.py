@@ -15,9 +15,8 @@ from typing import Any, TypeVar
 import httpx
 
 from builders.terminal import Terminal
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
-from contexture.storage.outboxes import Outboxes
 from contexture_sandbox.airflow import Login
 from contexture_sandbox.airflow.client import DagRun
 from contexture_sandbox.demo.comparison import concluded
@@ -112,12 +111,12 @@ class Installation:
 
     def published(self, publication: str) -> list[Manifest]:
         """The concluded outboxes in the order they were sent."""
-        return [manifest for _, manifest in concluded(Outboxes(self.storage, publication))]
+        return [manifest for _, manifest in concluded(self.storage.publication(publication).outboxes)]
 
     @property
-    def storage(self) -> Storage:
+    def storage(self) -> Home:
         """The files below CONTEXTURE_HOME."""
-        return Storage(str(self.stack.options.home))
+        return Home(str(self.stack.options.home))
 
     def airflow(self, *words: str) -> str:
         """What a command of Airflow's own command line prints."""

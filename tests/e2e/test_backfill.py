@@ -22,9 +22,8 @@ import pytest
 from builders.pages import block
 from builders.terminal import Terminal
 from contexture.kafka.reader import TopicRecord
-from contexture.storage.outboxes import Outboxes
 from contexture.storage.retention import expire
-from contexture.storage.state import State, StatePointer
+from contexture.storage.state import StatePointer
 from contexture_sandbox.airflow.client import DagRun
 from e2e.backfill_form import begin_backfill
 from e2e.browser import browser
@@ -118,9 +117,9 @@ def run(platform: Installation) -> datetime:
 
 def forget_the_first(platform: Installation) -> None:
     """What retention does, as if the first run had been a day ago and the others had not."""
-    first, *_ = [each for each in Outboxes(platform.storage, "buses").all() if each.status == "concluded"]
+    first, *_ = [each for each in platform.storage.publication("buses").outboxes.all() if each.status == "concluded"]
     just_later = first.steps[-1].at + timedelta(days=1, milliseconds=1)
-    assert expire(platform.storage, "buses", archive_days=1, now=just_later) == [first.outbox]
+    assert expire(platform.storage.publication("buses"), archive_days=1, now=just_later) == [first.outbox]
 
 
 def looked_at(
@@ -133,7 +132,7 @@ def looked_at(
     refused = platform.contexture("backfill", "buses", *dates(first, second), "--topic-prefix", "again-", "--json")
     assert refused.returncode == 1, refused.stderr
     begun = platform.ask("GET", f"/api/v2/backfills?dag_id={DAG}").json()["total_entries"]
-    pointer = State(platform.storage, "buses").pointer()
+    pointer = platform.storage.publication("buses").state.pointer()
     told = json.loads(dry.stdout), json.loads(refused.stdout), begun
     return Story(platform, terminal, first, second, changed, records(platform, "buses"), pointer, *told)
 
@@ -311,4 +310,4 @@ def test_topics_and_state_of_ordinary_runs_are_left_alone(story: Story) -> None:
     assert now == story.before
     assert lines_by_bus(now) == {"one": [1, 11, 21], "two": [2, 22], "three": [3], "four": [14]}
     assert set(marks(now).values()) == {None}
-    assert State(story.platform.storage, "buses").pointer() == story.pointer
+    assert story.platform.storage.publication("buses").state.pointer() == story.pointer

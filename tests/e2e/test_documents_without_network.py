@@ -17,8 +17,8 @@ from contexture.operations.reports.html import page
 from contexture.operations.reports.model import ReportPeriod
 from contexture.operations.status.sources import Tables
 from contexture.publications import Publication
-from contexture.storage.home import Storage
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.home import Home
+from contexture.storage.paths import PublicationPaths
 from e2e.browser import browser, missing
 from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.frames import AcceptedFrames
@@ -67,13 +67,13 @@ def judged(folder: Path) -> Path:
 
 def reported(folder: Path) -> Path:
     """The report of several runs, of which some refused something."""
-    storage = Storage(str(folder / "home"))
+    storage = Home(str(folder / "home"))
     for sequence in range(1, 7):
         made = outbox(
             storage, publication(), sequence, [records("a")], failed={"range": "warning"} if sequence > 4 else {}
         )
         changed = made.model_copy(update={"quarantined": {"datetime": sequence}, "quarantined_entities": sequence})
-        storage.write(PublicationFolder("vehicles").manifest(made.outbox), changed.to_json())
+        storage.write(PublicationPaths("vehicles").manifest(made.outbox), changed.to_json())
         refused(storage, made.outbox, {"datetime": sequence})
     sources = ReportSources(storage, Tables(None), datetime(2026, 3, 2, tzinfo=UTC))
     file = folder / "vehicles.html"

@@ -17,7 +17,6 @@ import pytest
 
 from contexture.monitoring import RunTables
 from contexture.monitoring.rows import TransactionRow
-from contexture.storage.outboxes import Outboxes
 from contexture_sandbox.airflow.client import DagRun
 from contexture_sandbox.demo.comparison import Comparison, compare
 from e2e.buses import DAG, describe, drive, lines_by_bus, records
@@ -122,7 +121,7 @@ def sent_told(platform: Installation) -> list[TransactionRow]:
     assert store is not None
     rows = store.transactions("buses")
     store.close()
-    order = [each.outbox for each in Outboxes(platform.storage, "buses").all()]
+    order = [each.outbox for each in platform.storage.publication("buses").outboxes.all()]
     return sorted(rows, key=lambda row: (order.index(row.outbox), row.shard, row.number))
 
 

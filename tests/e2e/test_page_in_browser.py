@@ -17,9 +17,6 @@ import pytest
 
 from builders.attempts import failed_send
 from builders.outboxes import outbox, publication, records
-from contexture.storage.delivery import AttemptLog
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.state import State
 from contexture_sandbox.airflow import Login
 from contexture_sandbox.airflow.client import DagRun
 from contexture_sandbox.context_broker.entities import SeedEntity
@@ -153,19 +150,21 @@ def give_up_outboxes(story: Story, window: Browser) -> None:
     """An outbox whose sends were used up is sent again, and given up as that helps nothing."""
     storage, name = story.platform.storage, "stuck"
     outbox(storage, publication(name="cars"), 90, [records("a", topic="not/legal")], name=name)
-    Outboxes(storage, "cars").move(name, "approved", reason="every critical expectation holds")
-    AttemptLog(storage, "cars").keep(failed_send(name, shard=0, state="stopped", next_at=None, message="refused"))
+    storage.publication("cars").outboxes.set_status(name, "approved", reason="every critical expectation holds")
+    storage.publication("cars").attempts.keep(
+        failed_send(name, shard=0, state="stopped", next_at=None, message="refused")
+    )
     window.open("cars")
     window.picture("publication")
     window.follow("Send again")
     story.runs["retry-outbox"] = confirmed(story, window, "the topic may be there now")
-    story.outboxes["sent again"] = Outboxes(storage, "cars").status(name).status
+    story.outboxes["sent again"] = storage.publication("cars").outboxes.status(name).status
     window.open("cars", "Abandon")
     window.confirm("its topic can never be")
     window.await_text("Abandon the outbox: done.")
-    step = Outboxes(storage, "cars").status(name).steps[-1]
+    step = storage.publication("cars").outboxes.status(name).steps[-1]
     story.outboxes["abandoned"] = f"{step.status}: {step.reason}"
-    story.owed = State(storage, "cars").pointer().owes_full
+    story.owed = storage.publication("cars").state.pointer().owes_full
 
 
 def remove_cars(story: Story) -> None:

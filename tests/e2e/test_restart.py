@@ -289,6 +289,5 @@ def test_an_interval_without_archive_fails_says_so_and_sends_nothing(story: Stor
 
 
 def topics_of(story: Story, manifest: Manifest) -> set[str]:
-    from contexture.storage.outbox_reader import topic_counts
 
-    return set(topic_counts(story.platform.storage, manifest))
+    return set(story.platform.storage.publication(manifest.publication).outbox(manifest.outbox).topic_counts())

@@ -14,8 +14,7 @@ from contexture.kafka import read_committed
 from contexture.monitoring import RunTables, TransactionStatus
 from contexture.monitoring.history import TransactionFilter
 from contexture.operations.pools import POOLS
-from contexture.storage.home import Storage
-from contexture.storage.state import State
+from contexture.storage.home import Home
 from contexture_sandbox.airflow import AirflowClient, AirflowProcesses
 from contexture_sandbox.airflow.client import DagRun
 from contexture_sandbox.ports import free_port
@@ -98,7 +97,7 @@ def test_each_transaction_of_the_registry_is_in_kafka_once_and_in_order(tmp_path
     ids = [int(dict(record.headers)["contexture_registry_transaction"]) for record in records]
     assert [(number, record.value is None) for number, record in zip(ids, records, strict=True)] == expected
     for each in (first, second):
-        assert State(Storage(str(each.home)), "codelists").pointer().watermark == str(expected[-1][0])
+        assert Home(str(each.home)).publication("codelists").state.pointer().watermark == str(expected[-1][0])
         assert each.told() == expected
 
 

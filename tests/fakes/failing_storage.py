@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 
 
 class KilledError(Exception):
     """The process is gone."""
 
 
-class FailingStorage(Storage):
+class FailingStorage(Home):
     """Lets `changes` files be put in place or removed; the next change never happens, and nothing after it."""
 
     def __init__(self, root: str, changes: int) -> None:
@@ -20,8 +20,8 @@ class FailingStorage(Storage):
         self.changes = changes
 
     @contextmanager
-    def replacing(self, relative: str) -> Iterator[str]:
-        with super().replacing(relative) as temporary:
+    def write_atomically(self, relative: str) -> Iterator[str]:
+        with super().write_atomically(relative) as temporary:
             yield temporary
             self._change()
 

@@ -14,7 +14,6 @@ from contexture.errors import ConfigurationError
 from contexture.kafka import ClientSettings, TopicRecord, TopicSpec, ensure_topics, read_committed
 from contexture.kafka.admin import TopicAdmin
 from contexture.kafka.broker_wait import BrokerWait
-from contexture.storage.outboxes import Outboxes
 from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration
@@ -86,7 +85,10 @@ def test_an_existing_topic_that_would_lose_records_is_refused_before_anything_is
     with pytest.raises(ConfigurationError, match=f"cleanup.policy is {policy}") as raised:
         city.judged(manifest)
     assert f"--entity-name {city.topic} --add-config cleanup.policy={other}" in (raised.value.next_step or "")
-    assert (Outboxes(city.storage, city.publication.name).status("outbox1").status, city.keys()) == ("prepared", [])
+    assert (city.storage.publication(city.publication.name).outboxes.status("outbox1").status, city.keys()) == (
+        "prepared",
+        [],
+    )
     # What the remedy does, and then the same task again.
     TopicAdmin(city.settings, BrokerWait(60)).configure({city.topic: {"cleanup.policy": other}})
     assert city.ran(manifest)

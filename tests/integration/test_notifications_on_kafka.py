@@ -24,10 +24,9 @@ from contexture.reception.targets import Inboxes, target_of
 from contexture.sending.target import KafkaTarget, Target
 from contexture.sources.http.connection import BrokerConnection
 from contexture.storage.archive import Interval
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import StageResult
-from contexture.storage.outboxes import Outboxes
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
@@ -49,9 +48,9 @@ class Cars:
 
     def __init__(self, home: Path, kafka: EmbeddedKafka, url: str, name: str) -> None:
         self.name = name
-        self.storage = Storage(str(home))
+        self.storage = Home(str(home))
         self.settings = ClientSettings.from_extra(kafka.client_settings())
-        self.outboxes = Outboxes(self.storage, name)
+        self.outboxes = self.storage.publication(name).outboxes
         self.publication = cars(name)
         self.url = url
         self.runs = 0
@@ -67,21 +66,44 @@ class Cars:
         """A whole run, task by task."""
         self.runs += 1
         request = RunRequest.model_validate({"run_id": f"run{self.runs}", "mode": mode})
-        plan = finish_open_transaction(self.storage, self.publication, request, self.target, self.log.append)
-        order = place_order(self.storage, self.publication, request, plan, self.target)
+        plan = finish_open_transaction(
+            self.storage.publication(self.publication.name), self.publication, request, self.target, self.log.append
+        )
+        order = place_order(
+            self.storage.publication(self.publication.name), self.publication, request, plan, self.target
+        )
         assert stage.main(["--order", order.uri]) == 0, StageResult.model_validate_json(
             self.storage.read(f"{self.name}/runs/{plan.run}/result.json")
         ).error
-        staged = answer(self.storage, order, None)
-        for shard in judge(self.storage, staged, dry_run=False, target_for=self.target, report=self.log.append):
+        staged = answer(self.storage.publication(order.publication), order, None)
+        for shard in judge(
+            self.storage.publication(staged.publication),
+            staged,
+            dry_run=False,
+            target_for=self.target,
+            report=self.log.append,
+        ):
             self.send(staged, shard)
-        assert conclude_run(self.storage, staged, self.target, self.log.append, now=datetime.now(UTC)) is not None
+        assert (
+            conclude_run(
+                self.storage.publication(staged.publication),
+                staged,
+                self.target,
+                self.log.append,
+                now=datetime.now(UTC),
+            )
+            is not None
+        )
         return self.outboxes.manifest(staged.outbox)
 
     def send(self, staged: StagedOutbox, shard: int) -> None:
         target = self.target(self.publication, None)
-        attempts = attempts_of(self.outboxes, staged.outbox, shard, self.publication, report=self.log.append)
-        send_shard(self.storage, self.outboxes.manifest(staged.outbox), shard, target, attempts)
+        attempts = attempts_of(
+            self.storage.publication(staged.publication), staged.outbox, shard, self.publication, report=self.log.append
+        )
+        send_shard(
+            self.storage.publication(staged.publication), self.outboxes.manifest(staged.outbox), shard, target, attempts
+        )
 
     def speeds(self) -> list[tuple[str, Any]]:
         """Returns id and speed of each record in the topic, in order; None for a tombstone."""
@@ -124,7 +146,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[TestBroker]:
 @pytest.fixture
 def notified(tmp_path: Path, kafka: EmbeddedKafka, broker: TestBroker) -> Iterator[Cars]:
     name = f"cars-{uuid4().hex[:8]}"
-    inboxes = Inboxes(Storage(str(tmp_path)))
+    inboxes = Inboxes(Home(str(tmp_path)))
     target = target_of(cars(name), Credentials.of(tokens=["s3cret"]), inboxes)
     with serving({name: target}) as url:
         yield Cars(tmp_path, kafka, f"{url}/contexture/notify/{name}", name)

@@ -16,8 +16,7 @@ from contexture.publications import Publication
 from contexture.records.cloudevents import decode
 from contexture.sending.target import KafkaTarget, Target
 from contexture.storage.archive import Interval
-from contexture.storage.home import Storage
-from contexture.storage.outboxes import Outboxes
+from contexture.storage.home import Home
 from contexture_airflow.run import RunRequest
 from contexture_airflow.run_events import open_journal
 from contexture_airflow.steps.conclude import conclude_run
@@ -36,7 +35,7 @@ def test_events_of_a_run_are_read_back_once_as_cloud_events(
 ) -> None:
     monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
     settings = ClientSettings.from_extra(kafka.client_settings())
-    storage, log = Storage(str(tmp_path)), print
+    storage, log = Home(str(tmp_path)), print
     topic, name = f"ops-{uuid4().hex[:8]}", f"audit-{uuid4().hex[:8]}"
     cars = publication(name=f"cars-{uuid4().hex[:8]}")
     audit = Publication.model_validate({"name": name, "source": {"kind": "operations"}, "topics": {"topics": [topic]}})
@@ -45,19 +44,36 @@ def test_events_of_a_run_are_read_back_once_as_cloud_events(
         return KafkaTarget(settings, owner, interval, log)
 
     with open_journal(storage, log) as journal:
-        finish_open_transaction(storage, cars, RunRequest(run_id="manual__1", triggered_by="ana"), target, log, journal)
+        finish_open_transaction(
+            storage.publication(cars.name),
+            cars,
+            RunRequest(run_id="manual__1", triggered_by="ana"),
+            target,
+            log,
+            journal,
+        )
     for run_id in ("first", "second"):
         asked = RunRequest(run_id=run_id)
-        plan = finish_open_transaction(storage, audit, asked, target, log)
-        staged = stage_operations(storage, asked, place_order(storage, audit, asked, plan, target), log)
-        manifest = Outboxes(storage, name).manifest(staged.outbox)
-        for shard in judge(storage, staged, dry_run=False, target_for=target, report=log):
-            attempts = attempts_of(Outboxes(storage, name), staged.outbox, shard, audit, report=log)
+        plan = finish_open_transaction(storage.publication(audit.name), audit, asked, target, log)
+        staged = stage_operations(
+            storage.publication(place_order(storage.publication(audit.name), audit, asked, plan, target).publication),
+            asked,
+            place_order(storage.publication(audit.name), audit, asked, plan, target),
+            log,
+        )
+        manifest = storage.publication(name).outboxes.manifest(staged.outbox)
+        for shard in judge(
+            storage.publication(staged.publication), staged, dry_run=False, target_for=target, report=log
+        ):
+            attempts = attempts_of(storage.publication(name), staged.outbox, shard, audit, report=log)
             for _ in range(2):
-                send_shard(storage, manifest, shard, target(audit, None), attempts)
-        assert conclude_run(storage, staged, target, log, now=datetime.now(UTC)) is not None
+                send_shard(storage.publication(manifest.publication), manifest, shard, target(audit, None), attempts)
+        assert (
+            conclude_run(storage.publication(staged.publication), staged, target, log, now=datetime.now(UTC))
+            is not None
+        )
 
-    assert verify(storage, audit, KafkaTopics(settings, audit, timeout_seconds=30)).is_equal
+    assert verify(storage.publication(audit.name), audit, KafkaTopics(settings, audit, timeout_seconds=30)).is_equal
     (record,) = read_committed(settings, [topic])
     event = decode(record.headers, record.key, record.value)
     assert (event["type"], event["subject"]) == ("contexture.operations.run.started", cars.name)

@@ -21,7 +21,6 @@ from contexture.kafka import read_committed
 from contexture.operations.verification.topics import KafkaTopics
 from contexture.operations.verification.verify import verify
 from contexture.sources.http.connection import BrokerConnection
-from contexture.storage.state import State
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import pipeline
@@ -63,7 +62,7 @@ class City(WholeRuns):
         remove_topics(self.brokers, self.topic)
 
     def differences(self) -> dict[str, int]:
-        found = verify(self.storage, self.cars, KafkaTopics(self.settings, self.cars))
+        found = verify(self.storage.publication(self.cars.name), self.cars, KafkaTopics(self.settings, self.cars))
         return {kind: count for kind, count in found.differences.items() if count}
 
     def replica(self) -> set[str]:
@@ -163,4 +162,4 @@ def test_from_a_copy_of_its_storage_of_before_it_finds_back_by_itself(city: City
     assert sequences == [4, 5]
     assert city.replica() == {"car0", "car2", "car3"}
     assert city.differences() == {}
-    assert State(city.storage, city.name).pointer().identities == 3
+    assert city.storage.publication(city.name).state.pointer().identities == 3

@@ -21,8 +21,6 @@ from contexture.kafka.errors import KafkaConfigurationError
 from contexture.publications import Publication
 from contexture.sources.http.connection import BrokerConnection
 from contexture.storage.manifests import Manifest
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.state import State
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
@@ -79,29 +77,36 @@ class City(WholeRuns):
         return any(b"999" in (message.value() or b"") for message in consumed(self.kafka, self.topic))
 
     def lost(self) -> tuple[str, ...]:
-        found = State(self.storage, self.name).pointer().lost_topics
+        found = self.storage.publication(self.name).state.pointer().lost_topics
         return found.topics if found else ()
 
     def staged(self, **asked: Any) -> StagedOutbox:
         """A run up to its gate."""
         request = RunRequest(run_id=f"run-{time.monotonic_ns()}", **asked)
-        plan = finish_open_transaction(self.storage, self.cars, request, self.target, print)
-        order = place_order(self.storage, self.cars, request, plan, self.target)
+        plan = finish_open_transaction(self.storage.publication(self.cars.name), self.cars, request, self.target, print)
+        order = place_order(self.storage.publication(self.cars.name), self.cars, request, plan, self.target)
         stage.main(["--order", order.uri])
-        return answer(self.storage, order, None)
+        return answer(self.storage.publication(order.publication), order, None)
 
     def judged(self, staged: StagedOutbox) -> Manifest:
-        judge(self.storage, staged, dry_run=False, target_for=self.target, report=print)
-        return Outboxes(self.storage, self.name).manifest(staged.outbox)
+        judge(self.storage.publication(staged.publication), staged, dry_run=False, target_for=self.target, report=print)
+        return self.storage.publication(self.name).outboxes.manifest(staged.outbox)
 
     def sent(self, manifest: Manifest) -> None:
-        outboxes = Outboxes(self.storage, self.name)
+        store = self.storage.publication(self.name)
         for shard in [each.shard for each in manifest.shards if each.records]:
-            attempts = attempts_of(outboxes, manifest.outbox, shard, self.cars, report=print)
-            send_shard(self.storage, manifest, shard, self.target(self.cars, None), attempts)
+            attempts = attempts_of(store, manifest.outbox, shard, self.cars, report=print)
+            send_shard(
+                self.storage.publication(manifest.publication), manifest, shard, self.target(self.cars, None), attempts
+            )
 
     def concluded(self, staged: StagedOutbox) -> None:
-        assert conclude_run(self.storage, staged, self.target, print, now=datetime.now(UTC)) is not None
+        assert (
+            conclude_run(
+                self.storage.publication(staged.publication), staged, self.target, print, now=datetime.now(UTC)
+            )
+            is not None
+        )
 
 
 @pytest.fixture

@@ -21,10 +21,9 @@ from contexture.monitoring import RunTables, TransactionStatus
 from contexture.publications import Publication
 from contexture.sending.target import KafkaTarget, Target
 from contexture.storage.archive import Interval
-from contexture.storage.delivery import AttemptLog, SendAttempts
-from contexture.storage.home import Storage
+from contexture.storage.delivery import SendAttempts
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
-from contexture.storage.outboxes import Outboxes
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.run_events import ShardNotes, open_journal
 from contexture_airflow.steps.publish import AttemptsUsedUpError, attempts_of, send_shard
@@ -47,13 +46,13 @@ class City:
     """An approved outbox of forty records, its home, and a Kafka that comes and goes."""
 
     def __init__(self, home: Path, bootstrap: str, name: str, *, ttl: int) -> None:
-        self.storage = Storage(str(home))
+        self.storage = Home(str(home))
         self.settings = ClientSettings.from_extra({"bootstrap.servers": bootstrap})
         self.publication: Publication = publication(
             name=name,
             batches={"batch_ttl": ttl, "batch_retry_intervals": [300]},
         )
-        self.outboxes = Outboxes(self.storage, name)
+        self.outboxes = self.storage.publication(name).outboxes
         self.topic = f"topic-{name}"
         self.log: list[str] = []
         # Brokers that are there are waited for, however slow they are; tests that send them away wait a second.
@@ -70,7 +69,13 @@ class City:
         staged = StagedOutbox(
             publication=self.publication.name, run=manifest.run, outbox="outbox1", sequence=1, records=40, shards=(0,)
         )
-        judge(self.storage, staged, dry_run=False, target_for=self.target, report=self.log.append)
+        judge(
+            self.storage.publication(staged.publication),
+            staged,
+            dry_run=False,
+            target_for=self.target,
+            report=self.log.append,
+        )
         return manifest
 
     def send(self) -> int:
@@ -78,14 +83,14 @@ class City:
         manifest = self.outboxes.manifest("outbox1")
         with open_journal(self.storage, self.log.append) as journal:
             notes = ShardNotes(journal, manifest, 0)
-            attempts = attempts_of(
-                self.outboxes, "outbox1", 0, self.publication, report=self.log.append, noted=notes.attempt
-            )
+            attempts = attempts_of(self, "outbox1", 0, self.publication, report=self.log.append, noted=notes.attempt)
             target = self.target(self.publication, None)
-            return send_shard(self.storage, manifest, 0, target, attempts, notes).records_sent
+            return send_shard(
+                self.storage.publication(manifest.publication), manifest, 0, target, attempts, notes
+            ).records_sent
 
     def attempts(self) -> SendAttempts | None:
-        return AttemptLog(self.storage, self.publication.name).of_shard("outbox1", 0)
+        return self.storage.publication(self.publication.name).attempts.of_shard("outbox1", 0)
 
     def attempt(self) -> int:
         found = self.attempts()
@@ -163,12 +168,20 @@ def test_used_up_leaves_the_outbox_approved_and_the_next_settle_sends_it(
     assert noted.told() == "attempt 2 of 2, exhausted"
     with pytest.raises(AttemptsUsedUpError, match="used up after 2 attempts"):
         finish_open_transaction(
-            cars.storage, cars.publication, RunRequest(run_id="early"), cars.target, cars.log.append
+            cars.storage.publication(cars.publication.name),
+            cars.publication,
+            RunRequest(run_id="early"),
+            cars.target,
+            cars.log.append,
         )
     own_kafka.start()
     cars.wait_seconds = 60
     plan = finish_open_transaction(
-        cars.storage, cars.publication, RunRequest(run_id="next"), cars.target, cars.log.append
+        cars.storage.publication(cars.publication.name),
+        cars.publication,
+        RunRequest(run_id="next"),
+        cars.target,
+        cars.log.append,
     )
     assert plan.settled == ("outbox1",)
     assert cars.outboxes.status("outbox1").status == "concluded"

@@ -16,8 +16,6 @@ from contexture.kafka import read_committed
 from contexture.publications import Publication
 from contexture.sources.http.connection import BrokerConnection
 from contexture.storage.manifests import QualityVerdict
-from contexture.storage.quarantine import Quarantine
-from contexture.storage.state import State
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import pipeline
@@ -63,14 +61,14 @@ def test_a_relaxed_rule_and_a_retry_bring_the_refused_entity_to_kafka(city: City
     before = city.sent()
 
     again = city.ran(city.publication("warning"), retry_quarantine=first.outbox)
-    after, pointer = city.sent(), State(city.storage, city.name).pointer()
+    after, pointer = city.sent(), city.storage.publication(city.name).state.pointer()
     last = city.ran(city.publication("warning"))
 
     assert before == [("car0", 10), ("car2", 12)]
     assert after == [("car0", 10), ("car1", "11"), ("car2", 12)]
     assert (again.mode, again.read, again.records, again.retried) == ("changes", 1, 1, first.outbox)
     assert (pointer.outbox, pointer.watermark, pointer.identities) == (again.outbox, first.watermark, 3)
-    quarantine = Quarantine(city.storage, city.folder, first.outbox)
+    quarantine = city.storage.publication(city.publication.name).quarantine(first.outbox)
     assert list(quarantine.retried().values()) == [again.outbox]
     assert len(quarantine.chosen(())) == 0
     assert (last.mode, last.records) == ("changes", 0)

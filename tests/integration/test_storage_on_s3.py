@@ -1,4 +1,4 @@
-"""What `Storage` promises, held by a server with S3's interface; and what that costs in requests."""
+"""What `Home` promises, held by a server with S3's interface; and what that costs in requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from pyarrow import fs
 
 from contexture.errors import RetriableError
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from tools.bench.engines.counted_store import CountedStore
 from tools.cluster.evidence import variables
 from tools.cluster.moments import await_found
@@ -33,8 +33,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CountedStore]:
 
 
 @pytest.fixture
-def storage(store: CountedStore) -> Storage:
-    return Storage(f"{store.home}/{uuid4().hex}")
+def storage(store: CountedStore) -> Home:
+    return Home(f"{store.home}/{uuid4().hex}")
 
 
 def asked(store: CountedStore, act: Callable[[], object]) -> dict[str, int]:
@@ -46,7 +46,7 @@ def asked(store: CountedStore, act: Callable[[], object]) -> dict[str, int]:
     return {name: number for name, number in store.since(mark).by_method.items() if name != "HEAD"}
 
 
-def test_a_small_file_is_one_request(store: CountedStore, storage: Storage):
+def test_a_small_file_is_one_request(store: CountedStore, storage: Home):
     assert asked(store, lambda: storage.write("p/state/versions/1.json", b"one")) == {"PUT": 1}
     assert asked(store, lambda: storage.write("p/state/versions/1.json", b"two")) == {"PUT": 1}
     assert storage.read("p/state/versions/1.json") == b"two"
@@ -54,7 +54,7 @@ def test_a_small_file_is_one_request(store: CountedStore, storage: Storage):
     assert storage.folders("p") == ["state"]
 
 
-def test_a_file_of_parts_is_there_as_a_whole_and_nothing_beside_it(storage: Storage):
+def test_a_file_of_parts_is_there_as_a_whole_and_nothing_beside_it(storage: Home):
     content = bytes(range(256)) * (PARTS_BYTES // 256)
 
     storage.write("f/large", content)
@@ -64,7 +64,7 @@ def test_a_file_of_parts_is_there_as_a_whole_and_nothing_beside_it(storage: Stor
 
 
 @pytest.mark.parametrize("size", [3, PARTS_BYTES])
-def test_an_error_while_a_file_is_being_replaced_leaves_the_old_one_and_no_rest(storage: Storage, size: int):
+def test_an_error_while_a_file_is_being_replaced_leaves_the_old_one_and_no_rest(storage: Home, size: int):
     storage.write("f/a", b"old")
 
     with pytest.raises(ZeroDivisionError):
@@ -74,10 +74,10 @@ def test_an_error_while_a_file_is_being_replaced_leaves_the_old_one_and_no_rest(
     assert everything(storage, "f") == ["a"]
 
 
-def test_a_table_is_seen_only_when_it_is_whole(storage: Storage):
+def test_a_table_is_seen_only_when_it_is_whole(storage: Home):
     storage.write("f/rows.parquet", b"old")
 
-    with storage.replacing("f/rows.parquet") as path:
+    with storage.write_atomically("f/rows.parquet") as path:
         pq.write_table(pa.table({"number": [1, 2, 3]}), path, filesystem=storage.filesystem)
         during = storage.read("f/rows.parquet"), storage.files("f")
 
@@ -86,7 +86,7 @@ def test_a_table_is_seen_only_when_it_is_whole(storage: Storage):
     assert everything(storage, "f") == ["rows.parquet"]
 
 
-def test_what_is_removed_is_gone_with_all_below_it(storage: Storage):
+def test_what_is_removed_is_gone_with_all_below_it(storage: Home):
     storage.write("f/a", b"1")
     storage.write("f/g/b", b"2")
 
@@ -99,18 +99,18 @@ def test_what_is_removed_is_gone_with_all_below_it(storage: Storage):
 
 
 def test_a_missing_bucket_is_reported_by_the_write(store: CountedStore):
-    storage = Storage("s3://nowhere/home")
+    storage = Home("s3://nowhere/home")
 
     with pytest.raises(RetriableError, match=r"could not read or write 'p/a'"):
         storage.write("p/a", b"1")
 
 
-def begin_writing(storage: Storage, name: str, size: int) -> None:
-    with storage.replacing(name) as path, storage.filesystem.open_output_stream(path) as stream:
+def begin_writing(storage: Home, name: str, size: int) -> None:
+    with storage.write_atomically(name) as path, storage.filesystem.open_output_stream(path) as stream:
         stream.write(b"n" * size)
         raise ZeroDivisionError
 
 
-def everything(storage: Storage, folder: str) -> list[str]:
+def everything(storage: Home, folder: str) -> list[str]:
     found = storage.filesystem.get_file_info(fs.FileSelector(storage.path(folder)))
     return sorted(info.base_name for info in found if info.base_name)

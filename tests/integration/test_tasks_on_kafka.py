@@ -12,8 +12,6 @@ from builders.outboxes import outbox, records, say_whom
 from builders.states import Held, held
 from builders.task_runs import INTERVAL, City
 from contexture.kafka import TopicSpec, ensure_topics, read_committed
-from contexture.storage.delivery import dead_letters_of
-from contexture.storage.state import State
 from contexture_airflow.run import RunRequest
 from contexture_airflow.steps.settle import finish_open_transaction
 from contexture_sandbox.kafka import EmbeddedKafka
@@ -29,7 +27,7 @@ def city(tmp_path: Path, kafka: EmbeddedKafka) -> City:
 def test_a_run_sends_each_record_once_and_state_remembers_the_cluster(city: City) -> None:
     assert city.ran(city.prepared(1, "car1 car2", "car3"))
     assert city.keys() == [b"car1", b"car2", b"car3"]
-    pointer = State(city.storage, city.publication.name).pointer()
+    pointer = city.storage.publication(city.publication.name).state.pointer()
     assert (pointer.sequence, pointer.target) == (1, city.settings.identity())
     assert pointer.cluster == city.target(city.publication, None).cluster()
 
@@ -50,7 +48,11 @@ def test_settle_finishes_what_was_sent_in_part(city: City) -> None:
     city.judged(manifest)
     city.sent(manifest, 0)
     plan = finish_open_transaction(
-        city.storage, city.publication, RunRequest(run_id="next"), city.target, city.log.append
+        city.storage.publication(city.publication.name),
+        city.publication,
+        RunRequest(run_id="next"),
+        city.target,
+        city.log.append,
     )
     assert (plan.settled, plan.sequence, plan.mode) == (("outbox1",), 2, "changes")
     assert city.keys() == [b"car1", b"car2", b"car3"]
@@ -69,7 +71,7 @@ def test_an_old_publish_task_cleared_after_a_newer_run_sends_nothing(city: City)
 def test_a_backfill_has_a_ledger_of_its_own_and_supersedes_nothing(city: City) -> None:
     assert city.ran(city.prepared(1, "car1", ""))
     plan = finish_open_transaction(
-        city.storage,
+        city.storage.publication(city.publication.name),
         city.publication,
         RunRequest(run_id="past", interval=INTERVAL),
         city.target,
@@ -89,7 +91,7 @@ def test_a_backfill_has_a_ledger_of_its_own_and_supersedes_nothing(city: City) -
     assert city.ran(past)
     assert city.keys() == [b"car0", b"car1"]
     assert city.target(city.publication, None).highest_sequence() == 1
-    assert State(city.storage, city.publication.name).pointer().outbox == "outbox1"
+    assert city.storage.publication(city.publication.name).state.pointer().outbox == "outbox1"
 
 
 def test_what_no_topic_takes_is_dead_lettered_and_the_next_run_concludes(tmp_path: Path, kafka: EmbeddedKafka) -> None:
@@ -103,12 +105,16 @@ def test_what_no_topic_takes_is_dead_lettered_and_the_next_run_concludes(tmp_pat
     city.sent(manifest, 0)
     # The task that would conclude it is killed: the next run reads in the ledger what was dead-lettered.
     plan = finish_open_transaction(
-        city.storage, city.publication, RunRequest(run_id="next"), city.target, city.log.append
+        city.storage.publication(city.publication.name),
+        city.publication,
+        RunRequest(run_id="next"),
+        city.target,
+        city.log.append,
     )
     assert plan.settled == ("outbox1",)
     assert city.keys() == [b"car1"]
     (letter,) = read_committed(city.settings, [f"contexture.dead-letter.{city.publication.name}"])
     assert (letter.key, len(letter.value or b"")) == (b"car2", 30_000)
     assert dict(letter.headers)["contexture_refused_topic"] == city.topic.encode()
-    assert dead_letters_of(city.storage, manifest).shards == {0: (1,)}
+    assert city.storage.publication(manifest.publication).outbox(manifest.outbox).dead_letters().shards == {0: (1,)}
     assert set(held(city.storage, city.publication.name)) == {"car1"}

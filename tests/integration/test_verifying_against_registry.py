@@ -54,7 +54,7 @@ class Structures(WholeRuns):
         topics = KafkaTopics(self.settings, owner)
         with open_registry_view(owner, RegistryConnection(self.address)) as view:
             source = view if before_walk is None else Hooked(view, before_walk)
-            return verify_against_source(self.storage, owner, topics, source)
+            return verify_against_source(self.storage.publication(owner.name), owner, topics, source)
 
     def slip_in(self, record: TopicRecord, **changed: Any) -> None:
         """Another writer sends a record once more, changed."""

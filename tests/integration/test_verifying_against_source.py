@@ -88,7 +88,7 @@ class City(WholeRuns):
         topics.before_first_cut = happening
         connection, source = BrokerConnection(self.broker.url, timeout_seconds=60), owner.source
         with open_broker(connection, source.service, Dialect.of(source)) as broker:
-            return verify_against_source(self.storage, owner, topics, view(owner, broker))
+            return verify_against_source(self.storage.publication(owner.name), owner, topics, view(owner, broker))
 
     def records(self) -> dict[str, TopicRecord]:
         """The last record of each key, by the last word of the key."""

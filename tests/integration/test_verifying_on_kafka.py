@@ -27,11 +27,10 @@ from contexture.operations.verification.topics import KafkaTopics
 from contexture.operations.verification.verify import verify
 from contexture.sending import Publisher, SenderNames
 from contexture.storage.conclusion import conclude
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import PublicationPaths
 from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration
@@ -47,7 +46,7 @@ class City:
     def __init__(self, folder: Path, kafka: EmbeddedKafka) -> None:
         self.name = f"verified-{uuid4().hex[:8]}"
         self.topic = f"cars-{self.name}"
-        self.storage = Storage(str(folder))
+        self.storage = Home(str(folder))
         self.publication = publication(name=self.name)
         self.settings = ClientSettings.from_extra(kafka.client_settings())
         self.brokers = kafka.client_settings()
@@ -68,10 +67,10 @@ class City:
         for row, (topic, _, value) in zip(table, rows, strict=True):
             row["topics"] = [topic]
             row["content_hash"] = content_hash(parse_json(value)) if value else b"".ljust(32)
-        delta = PublicationFolder(self.name).state_delta(manifest.outbox)
-        with self.storage.replacing(f"{delta}/shard-00000.parquet") as path:
+        delta = PublicationPaths(self.name).state_delta(manifest.outbox)
+        with self.storage.write_atomically(f"{delta}/shard-00000.parquet") as path:
             pq.write_table(state_table([]).from_pylist(table, schema=state_table([]).schema), path)
-        Outboxes(self.storage, self.name).move(manifest.outbox, "approved", reason="good")
+        self.storage.publication(self.name).outboxes.set_status(manifest.outbox, "approved", reason="good")
         return manifest
 
     def send(self, manifest: Manifest) -> None:
@@ -81,7 +80,7 @@ class City:
     def ran(self, sequence: int, rows: list[Record]) -> None:
         manifest = self.prepared(sequence, rows)
         self.send(manifest)
-        conclude(self.storage, manifest, cluster=None, target=None)
+        conclude(self.storage.publication(manifest.publication), manifest, cluster=None, target=None)
 
     def slipped_in(self, *records: tuple[bytes, bytes | None, int]) -> None:
         """Another producer writes: keys, values and partitions."""
@@ -93,7 +92,11 @@ class City:
         assert producer.flush(60) == 0
 
     def verified(self) -> Verification:
-        return verify(self.storage, self.publication, KafkaTopics(self.settings, self.publication))
+        return verify(
+            self.storage.publication(self.publication.name),
+            self.publication,
+            KafkaTopics(self.settings, self.publication),
+        )
 
     def partition_of(self, name: str) -> int:
         from contexture.kafka import partition_for
@@ -173,7 +176,7 @@ def test_sending_meanwhile_raises_no_false_alarm(city: City) -> None:
     city.send(manifest)
     assert city.verified().differences == NOTHING
 
-    conclude(city.storage, manifest, cluster=None, target=None)
+    conclude(city.storage.publication(manifest.publication), manifest, cluster=None, target=None)
     assert city.verified().differences == NOTHING
     assert city.verified().unjudged == {}
 

@@ -13,9 +13,8 @@ from builders.outboxes import NOON, outbox, publication, records
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.kafka import BrokersAwayError
 from contexture.sending.retry_schedule import RetrySchedule
-from contexture.storage.delivery import AttemptLog, SendAttempts
-from contexture.storage.home import Storage
-from contexture.storage.outboxes import Outboxes
+from contexture.storage.delivery import SendAttempts
+from contexture.storage.home import Home
 from contexture_airflow.steps.publish import AttemptsUsedUpError, SendLaterError, ShardAttempts, attempts_of
 
 AWAY = BrokersAwayError("no broker", next_step="wait")
@@ -40,7 +39,7 @@ class Sender:
     """One shard that is sent by one task after the other; storage and clock outlive them."""
 
     def __init__(self, folder: Path) -> None:
-        self.log = AttemptLog(Storage(str(folder)), "vehicles")
+        self.log = Home(str(folder)).publication("vehicles").attempts
         self.clock = Hour()
         self.said: list[str] = []
         self.noted: list[SendAttempts] = []
@@ -199,13 +198,13 @@ def test_what_was_sent_after_failures_is_noted_and_what_never_failed_is_not(send
 
 
 def test_who_used_up_all_attempts_is_told_what_really_sends_the_outbox(tmp_path):
-    storage, owner = Storage(str(tmp_path)), publication(batches={"batch_ttl": 0})
+    storage, owner = Home(str(tmp_path)), publication(batches={"batch_ttl": 0})
     outbox(storage, owner, 1, [records("a")], mode="backfill", interval=(NOON, NOON + timedelta(hours=1)))
     outbox(storage, owner, 2, [records("a")])
     told = []
     for name in ("outbox1", "outbox2"):
         with pytest.raises(AttemptsUsedUpError) as raised:
-            attempts_of(Outboxes(storage, "vehicles"), name, 0, owner).after(AWAY)
+            attempts_of(storage.publication("vehicles"), name, 0, owner).after(AWAY)
         told.append(raised.value.next_step)
     assert told == [
         "fix the cause and clear the publish task of this backfill: it alone sends this outbox, with all its "

@@ -12,13 +12,11 @@ from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, Record, publication
 from builders.states import Held, approved
 from contexture.publications import Publication, fingerprint
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import ReplayOptions, StageOrder
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import PublicationPaths
 from contexture.storage.replay import replay
-from contexture.storage.state import State
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
@@ -29,21 +27,21 @@ OLD: Record = ("cars", b"car1", b"old")
 NEW: Record = ("cars", b"car1", b"new")
 GONE: Record = ("cars", b"car1", None)
 OTHER: Record = ("cars", b"car2", b"new")
-FOLDER = PublicationFolder("vehicles")
+FOLDER = PublicationPaths("vehicles")
 
 
 class Beside:
     """Normal runs and one backfill, each of which has a ledger."""
 
     def __init__(self, home: Path, owner: Publication) -> None:
-        self.storage, self.owner = Storage(str(home)), owner
+        self.storage, self.owner = Home(str(home)), owner
         self.live = FakeTarget(topics={"cars"})
         self.past = FakeTarget(topics={"cars", "again-cars"}, sent=self.live.sent)
 
     def prepared(self, sequence: int, row: Record, held: Held) -> Manifest:
         """An approved outbox of a normal run."""
         manifest = approved(self.storage, self.owner, sequence, [held], [[row]])
-        state = State(self.storage, "vehicles").pointer()
+        state = self.storage.publication("vehicles").state.pointer()
         received = NOON if sequence == 1 else INTERVAL[1]
         manifest = manifest.model_copy(update={"state_generation": state.generation, "received_from": received})
         self.storage.write(FOLDER.manifest(manifest.outbox), manifest.to_json())
@@ -62,21 +60,24 @@ class Beside:
             replay=ReplayOptions.model_validate(options),
         )
         self.storage.write(FOLDER.order("past"), order.to_json())
-        manifest = replay(order)
-        Outboxes(self.storage, "vehicles").move(manifest.outbox, "approved", reason="test")
+        manifest = replay(Home(order.home).publication(order.publication.name), order)
+        self.storage.publication("vehicles").outboxes.set_status(manifest.outbox, "approved", reason="test")
         return manifest
 
     def send(self, manifest: Manifest) -> None:
         target = self.live if manifest.interval is None else self.past
-        attempts = attempts_of(Outboxes(self.storage, "vehicles"), manifest.outbox, 0, self.owner)
-        send_shard(self.storage, manifest, 0, target, attempts)
+        attempts = attempts_of(self.storage.publication("vehicles"), manifest.outbox, 0, self.owner)
+        send_shard(self.storage.publication(manifest.publication), manifest, 0, target, attempts)
 
     def conclude(self, manifest: Manifest) -> None:
         staged = StagedOutbox(
             publication="vehicles", run=manifest.run, outbox=manifest.outbox, sequence=1, records=1, shards=(0,)
         )
         target = self.live if manifest.interval is None else self.past
-        assert conclude_run(self.storage, staged, target, lambda sentence: None, now=NOON) is not None
+        assert (
+            conclude_run(self.storage.publication(staged.publication), staged, target, lambda sentence: None, now=NOON)
+            is not None
+        )
 
     def finish(self, manifest: Manifest) -> None:
         self.send(manifest)
@@ -84,7 +85,11 @@ class Beside:
 
     def next_mode(self) -> str:
         return finish_open_transaction(
-            self.storage, self.owner, RunRequest(run_id="next"), self.live, lambda sentence: None
+            self.storage.publication(self.owner.name),
+            self.owner,
+            RunRequest(run_id="next"),
+            self.live,
+            lambda sentence: None,
         ).mode
 
 
@@ -105,7 +110,7 @@ def test_an_earlier_value_that_may_lie_on_a_newer_one_is_mended_by_a_full_run(
     beside.finish(beside.prepared(2, row, held))
     beside.finish(backfill)
     assert beside.live.sent == [OLD, row, OLD]
-    told = State(beside.storage, "vehicles").pointer().owes_full
+    told = beside.storage.publication("vehicles").state.pointer().owes_full
     assert told is not None
     assert told.endswith("was sent beside other runs, and may have put earlier values on top of theirs")
     assert beside.next_mode() == "full"

@@ -15,8 +15,8 @@ pytestmark = pytest.mark.airflow
 pytest.importorskip("airflow.sdk")
 
 from builders.outboxes import outbox, publication, records  # noqa: E402
-from contexture.storage.delivery import DeadLetterIndex, write_dead_letter_index  # noqa: E402
-from contexture.storage.home import Storage  # noqa: E402
+from contexture.storage.delivery import DeadLetterIndex  # noqa: E402
+from contexture.storage.home import Home  # noqa: E402
 from contexture_airflow.alerts.run_alerts import alert_dead_letters  # noqa: E402
 from fakes.mail_server import MailServer  # noqa: E402
 
@@ -30,8 +30,8 @@ LOG = logging.getLogger(__name__)
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return Storage(str(tmp_path))
+def storage(tmp_path: Path) -> Home:
+    return Home(str(tmp_path))
 
 
 @pytest.fixture
@@ -42,11 +42,13 @@ def server(set_connection: SetConnection) -> Iterator[MailServer]:
         yield running
 
 
-def test_people_hear_how_many_records_lie_where(storage: Storage, server: MailServer) -> None:
+def test_people_hear_how_many_records_lie_where(storage: Home, server: MailServer) -> None:
     manifest = outbox(storage, VEHICLES, 1, [records("car1", "car2"), records("car3")])
-    write_dead_letter_index(storage, manifest, DeadLetterIndex(shards={0: (0,), 1: (0,)}))
+    storage.publication(manifest.publication).outbox(manifest.outbox).write_dead_letters(
+        DeadLetterIndex(shards={0: (0,), 1: (0,)})
+    )
     for _ in range(2):
-        alert_dead_letters(storage, VEHICLES, ["outbox1"], CONTEXT, LOG)
+        alert_dead_letters(storage.publication(VEHICLES.name), VEHICLES, ["outbox1"], CONTEXT, LOG)
     # Told twice within the hour, it is one mail.
     (mail,) = server.mails
     assert mail.message["Subject"] == "[Contexture] vehicles: dead letters"
@@ -56,12 +58,13 @@ def test_people_hear_how_many_records_lie_where(storage: Storage, server: MailSe
     assert "What to do next:</b> read why with contexture dead-letters vehicles" in text
 
 
-def test_nobody_hears_of_a_run_without_dead_letters(storage: Storage, server: MailServer) -> None:
+def test_nobody_hears_of_a_run_without_dead_letters(storage: Home, server: MailServer) -> None:
     outbox(storage, VEHICLES, 1, [records("car1")])
-    alert_dead_letters(storage, VEHICLES, ["outbox1"], CONTEXT, LOG)
+    alert_dead_letters(storage.publication(VEHICLES.name), VEHICLES, ["outbox1"], CONTEXT, LOG)
     assert server.mails == []
 
 
-def test_a_run_that_can_not_be_looked_at_does_not_fail(storage: Storage, caplog: pytest.LogCaptureFixture) -> None:
-    alert_dead_letters(storage, VEHICLES, ["unknown"], CONTEXT, LOG)
+def test_a_run_that_can_not_be_looked_at_does_not_fail(storage: Home, caplog: pytest.LogCaptureFixture) -> None:
+    storage.publication(VEHICLES.name).outbox("damaged").write("dead_letters.json", b"{")
+    alert_dead_letters(storage.publication(VEHICLES.name), VEHICLES, ["damaged"], CONTEXT, LOG)
     assert "could not be sent" in caplog.text

@@ -21,9 +21,7 @@ from builders.outboxes import outbox, publication, records  # noqa: E402
 from contexture.errors import ConfigurationError, RetriableError  # noqa: E402
 from contexture.kafka.error_codes import fenced  # noqa: E402
 from contexture.monitoring import RunTables  # noqa: E402
-from contexture.storage.delivery import AttemptLog  # noqa: E402
-from contexture.storage.home import Storage  # noqa: E402
-from contexture.storage.outboxes import Outboxes  # noqa: E402
+from contexture.storage.home import Home  # noqa: E402
 from contexture_airflow.alerts.notifiers import FailureNotifier, VerificationNotifier  # noqa: E402
 from contexture_airflow.steps.publish import AttemptsUsedUpError  # noqa: E402
 from fakes.mail_server import MailServer  # noqa: E402
@@ -40,14 +38,14 @@ def server() -> Iterator[MailServer]:
 
 
 @pytest.fixture
-def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
+def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path))
     for name in ("CONTEXTURE_DATABASE", "CONTEXTURE_MAIL_TO"):
         monkeypatch.delenv(name, raising=False)
-    found = Storage(str(tmp_path))
+    found = Home(str(tmp_path))
     outbox(found, publication(), 1, [records("secret-car")])
-    Outboxes(found, "vehicles").move("outbox1", "approved", reason="good")
-    AttemptLog(found, "vehicles").keep(failed_send("outbox1", attempt=11, state="exhausted", next_at=None))
+    found.publication("vehicles").outboxes.set_status("outbox1", "approved", reason="good")
+    found.publication("vehicles").attempts.keep(failed_send("outbox1", attempt=11, state="exhausted", next_at=None))
     return found
 
 
@@ -97,7 +95,7 @@ def notify(*mail: str, **given: Any) -> None:
     FailureNotifier("vehicles", mail)(context(**given))
 
 
-def test_the_mail_reaches_the_publications_people(storage: Storage, connected: MailServer) -> None:
+def test_the_mail_reaches_the_publications_people(storage: Home, connected: MailServer) -> None:
     notify("ops@example.org", "night@example.org", exception=used_up())
     (mail,) = connected.mails
     assert (mail.sender, mail.to) == ("contexture@example.org", ("ops@example.org", "night@example.org"))
@@ -111,23 +109,21 @@ def test_the_mail_reaches_the_publications_people(storage: Storage, connected: M
 
 
 def test_publications_that_name_nobody_use_the_variable(
-    storage: Storage, connected: MailServer, monkeypatch: pytest.MonkeyPatch
+    storage: Home, connected: MailServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CONTEXTURE_MAIL_TO", " a@example.org , b@example.org,")
     notify(exception=used_up())
     assert [mail.to for mail in connected.mails] == [("a@example.org", "b@example.org")]
 
 
-def test_the_shards_of_a_run_and_a_next_run_that_says_the_same_mail_once(
-    storage: Storage, connected: MailServer
-) -> None:
+def test_the_shards_of_a_run_and_a_next_run_that_says_the_same_mail_once(storage: Home, connected: MailServer) -> None:
     notify("ops@example.org", exception=used_up())
     notify("ops@example.org", exception=used_up(), map_index=0)
     notify("ops@example.org", exception=used_up(), run_id="manual__2")
     assert len(connected.mails) == 1
 
 
-def test_something_else_that_happens_mails_at_once(storage: Storage, connected: MailServer) -> None:
+def test_something_else_that_happens_mails_at_once(storage: Home, connected: MailServer) -> None:
     notify("ops@example.org", exception=used_up())
     shrink = ConfigurationError("9 of 10 are gone", next_step="see the source", alert="too much vanished")
     notify("ops@example.org", exception=shrink, task_id="stage", map_index=-1, run_id="manual__2")
@@ -138,7 +134,7 @@ def test_something_else_that_happens_mails_at_once(storage: Storage, connected: 
 
 
 def test_being_overtaken_heals_itself_and_is_told_only_when_it_happens_again(
-    storage: Storage, connected: MailServer
+    storage: Home, connected: MailServer
 ) -> None:
     for run_id in ("manual__1", "manual__1", "manual__2", "manual__3"):
         notify("ops@example.org", exception=fenced("another producer"), run_id=run_id)
@@ -148,7 +144,7 @@ def test_being_overtaken_heals_itself_and_is_told_only_when_it_happens_again(
 
 
 def test_a_replica_that_differs_is_told_to_the_publications_people_and_is_no_failed_run(
-    storage: Storage, connected: MailServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    storage: Home, connected: MailServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = tmp_path / "publications"
     files.mkdir()
@@ -166,7 +162,7 @@ def test_a_replica_that_differs_is_told_to_the_publications_people_and_is_no_fai
     assert store.runs("vehicles") == []
 
 
-def test_any_notifier_of_airflow_is_called_with_the_alert(storage: Storage, connected: MailServer) -> None:
+def test_any_notifier_of_airflow_is_called_with_the_alert(storage: Home, connected: MailServer) -> None:
     path = f"{BaseNotifierOfOthers.__module__}.{BaseNotifierOfOthers.__qualname__}"
     calls = [
         {"notifier": f"{path}", "arguments": {"text": "{{ alert.kind }} | {{ alert.subject }}"}},
@@ -182,16 +178,14 @@ def test_any_notifier_of_airflow_is_called_with_the_alert(storage: Storage, conn
     assert connected.mails == []
 
 
-def test_what_is_no_notifier_is_never_called(
-    storage: Storage, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_notifier_is_never_called(storage: Home, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     touch = {"notifier": "subprocess.Popen", "arguments": {"args": ["touch", str(tmp_path / "made")]}}
     FailureNotifier("vehicles", (), [touch])(context(used_up()))
     assert not (tmp_path / "made").exists()
     assert "subprocess.Popen is no notifier of Airflow" in "".join(capfd.readouterr())
 
 
-def test_errors_of_others_are_named_and_not_quoted(storage: Storage, connected: MailServer) -> None:
+def test_errors_of_others_are_named_and_not_quoted(storage: Home, connected: MailServer) -> None:
     notify("ops@example.org", exception=ValueError("plate ABC-123"), task_id="stage", map_index=-1)
     (mail,) = connected.mails
     assert mail.message["Subject"] == "[Contexture] vehicles: stage failed"
@@ -199,17 +193,17 @@ def test_errors_of_others_are_named_and_not_quoted(storage: Storage, connected: 
     assert "ABC-123" not in mail.body
 
 
-def test_a_task_that_was_lost_is_told_as_such(storage: Storage, connected: MailServer) -> None:
+def test_a_task_that_was_lost_is_told_as_such(storage: Home, connected: MailServer) -> None:
     notify("ops@example.org")
     assert "it was killed, or its machine was lost" in connected.mails[0].body
 
 
-def test_without_anybody_to_tell_nothing_is_sent(storage: Storage, connected: MailServer) -> None:
+def test_without_anybody_to_tell_nothing_is_sent(storage: Home, connected: MailServer) -> None:
     notify(exception=used_up())
     assert connected.mails == []
 
 
-def test_the_operational_tables_hear_of_it_in_any_case(storage: Storage) -> None:
+def test_the_operational_tables_hear_of_it_in_any_case(storage: Home) -> None:
     notify(exception=used_up())
     store = RunTables.of_home(storage.root)
     assert store is not None
@@ -219,7 +213,7 @@ def test_the_operational_tables_hear_of_it_in_any_case(storage: Storage) -> None
 
 
 def test_a_mail_server_that_refuses_is_logged_and_asked_again_next_time(
-    storage: Storage, connected: MailServer, capfd: pytest.CaptureFixture[str]
+    storage: Home, connected: MailServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
     connected.refuse = True
     notify("nobody@example.org", exception=used_up())
@@ -229,7 +223,7 @@ def test_a_mail_server_that_refuses_is_logged_and_asked_again_next_time(
 
 
 def test_without_a_connection_or_a_server_the_task_fails_no_further(
-    storage: Storage, set_connection: SetConnection, capfd: pytest.CaptureFixture[str]
+    storage: Home, set_connection: SetConnection, capfd: pytest.CaptureFixture[str]
 ) -> None:
     notify("ops@example.org", exception=used_up())
     fields = {"conn_type": "smtp", "host": "127.0.0.1", "port": 9, "login": "contexture", "password": PASSWORD}

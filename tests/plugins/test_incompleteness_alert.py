@@ -15,9 +15,9 @@ pytestmark = pytest.mark.airflow
 pytest.importorskip("airflow.sdk")
 
 from builders.outboxes import NOON, publication  # noqa: E402
-from contexture.storage.home import Storage  # noqa: E402
+from contexture.storage.home import Home  # noqa: E402
 from contexture.storage.incompleteness import Incompleteness  # noqa: E402
-from contexture.storage.state import State, StatePointer  # noqa: E402
+from contexture.storage.state import StatePointer  # noqa: E402
 from contexture_airflow.alerts.run_alerts import alert_incompleteness  # noqa: E402
 from fakes.mail_server import MailServer  # noqa: E402
 
@@ -30,8 +30,8 @@ LOG = logging.getLogger(__name__)
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return Storage(str(tmp_path))
+def storage(tmp_path: Path) -> Home:
+    return Home(str(tmp_path))
 
 
 @pytest.fixture
@@ -42,14 +42,14 @@ def server(set_connection: Callable[..., None]) -> Iterator[MailServer]:
         yield running
 
 
-def after(storage: Storage, runs: int) -> None:
+def after(storage: Home, runs: int) -> None:
     """Alerts after so many runs without a complete read."""
     found = Incompleteness(since=NOON, runs=runs, why="the walk found 3 of 5", next_step="read the log of the broker")
-    State(storage, "vehicles").point(StatePointer(sequence=runs, outbox="outbox1", incomplete=found))
-    alert_incompleteness(storage, VEHICLES, CONTEXT, LOG)
+    storage.publication("vehicles").state.commit(StatePointer(sequence=runs, outbox="outbox1", incomplete=found))
+    alert_incompleteness(storage.publication(VEHICLES.name), VEHICLES, CONTEXT, LOG)
 
 
-def test_people_are_alerted_once_since_when_why_and_what_to_do(storage: Storage, server: MailServer) -> None:
+def test_people_are_alerted_once_since_when_why_and_what_to_do(storage: Home, server: MailServer) -> None:
     for runs in range(1, 6):
         after(storage, runs)
     (mail,) = server.mails
@@ -60,7 +60,7 @@ def test_people_are_alerted_once_since_when_why_and_what_to_do(storage: Storage,
     assert "What to do next:</b> read the log of the broker" in mail.body
 
 
-def test_a_state_that_can_not_be_read_fails_no_run(storage: Storage, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_state_that_can_not_be_read_fails_no_run(storage: Home, caplog: pytest.LogCaptureFixture) -> None:
     storage.write("vehicles/state/CURRENT", b"{")
-    alert_incompleteness(storage, VEHICLES, CONTEXT, LOG)
+    alert_incompleteness(storage.publication(VEHICLES.name), VEHICLES, CONTEXT, LOG)
     assert "Could not send the alert about deletions that are not detected" in caplog.text

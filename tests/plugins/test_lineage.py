@@ -21,8 +21,8 @@ from airflow.sdk import Asset, BaseOperator  # noqa: E402
 
 from builders.fake_target import FakeTarget  # noqa: E402
 from builders.outboxes import NOON, Record, outbox, publication, records  # noqa: E402
-from contexture.storage.home import Storage  # noqa: E402
-from contexture.storage.outboxes import Outboxes, Status  # noqa: E402
+from contexture.storage.home import Home  # noqa: E402
+from contexture.storage.outboxes import Status  # noqa: E402
 from contexture_airflow.connections import settings as opening  # noqa: E402
 from contexture_airflow.lineage import MOST_TOPICS, kafka_namespace, source_name  # noqa: E402
 from contexture_airflow.operators.conclude import ConcludeOperator  # noqa: E402
@@ -34,12 +34,12 @@ STAGED = {"publication": "vehicles", "run": "run1", "outbox": "outbox1", "sequen
 
 
 @pytest.fixture
-def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, set_connection: SetConnection) -> Storage:
+def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, set_connection: SetConnection) -> Home:
     monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "home"))
     broker = {"host": "orion.example.org", "port": 1026, "login": "me", "password": "s3cret"}
     set_connection("context_broker", conn_type="http", schema="http", **broker)
     set_connection("kafka_default", conn_type="kafka", extra={"bootstrap.servers": "b.example.org:9093,a.example.org"})
-    return Storage(str(tmp_path / "home"))
+    return Home(str(tmp_path / "home"))
 
 
 @pytest.fixture
@@ -49,11 +49,11 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[LineageCollector]:
         yield started
 
 
-def concluded(storage: Storage, sequence: int, shards: Sequence[Sequence[Record]], **changes: Any) -> None:
+def concluded(storage: Home, sequence: int, shards: Sequence[Sequence[Record]], **changes: Any) -> None:
     """An outbox that is in Kafka."""
     manifest = outbox(storage, publication(**changes), sequence, shards)
     for status in ("approved", "concluded"):
-        Outboxes(storage, manifest.publication).move(manifest.outbox, status, reason="test")
+        storage.publication(manifest.publication).outboxes.set_status(manifest.outbox, status, reason="test")
 
 
 def extracted(
@@ -71,7 +71,7 @@ def topics(lineage: OperatorLineage) -> list[tuple[str, int]]:
     return [(each.name, each.outputFacets["outputStatistics"].rowCount) for each in lineage.outputs]
 
 
-def test_a_collector_receives_the_source_and_the_topics(storage: Storage, collector: LineageCollector) -> None:
+def test_a_collector_receives_the_source_and_the_topics(storage: Home, collector: LineageCollector) -> None:
     concluded(storage, 1, [[*records("a", "b"), *records("c", topic="vans")]])
 
     lineage = extracted()
@@ -98,28 +98,28 @@ def test_a_collector_receives_the_source_and_the_topics(storage: Storage, collec
     assert "s3cret" not in json.dumps(event)
 
 
-def test_a_run_that_failed_tells_of_no_topics(storage: Storage) -> None:
+def test_a_run_that_failed_tells_of_no_topics(storage: Home) -> None:
     concluded(storage, 1, [records("a")])
 
     assert extracted(TaskInstanceState.FAILED).outputs == []
 
 
-def test_a_run_that_sent_nothing_tells_of_no_topics(storage: Storage) -> None:
+def test_a_run_that_sent_nothing_tells_of_no_topics(storage: Home) -> None:
     concluded(storage, 1, [[]])
 
     assert (extracted().inputs, extracted().outputs) == ([], [])
 
 
 @pytest.mark.parametrize("status", ["rejected", "abandoned"])
-def test_a_dry_run_or_one_that_was_overtaken_tells_of_no_topics(storage: Storage, status: Status) -> None:
+def test_a_dry_run_or_one_that_was_overtaken_tells_of_no_topics(storage: Home, status: Status) -> None:
     outbox(storage, publication(), 1, [records("a")])
-    Outboxes(storage, "vehicles").move("outbox1", status, reason="test")
+    storage.publication("vehicles").outboxes.set_status("outbox1", status, reason="test")
 
     # Its last task is skipped, and the provider asks a skipped task as it does one that went well.
     assert (extracted(TaskInstanceState.SKIPPED).inputs, extracted(TaskInstanceState.SKIPPED).outputs) == ([], [])
 
 
-def test_the_provider_finds_nothing_to_complain_about(storage: Storage, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_provider_finds_nothing_to_complain_about(storage: Home, caplog: pytest.LogCaptureFixture) -> None:
     concluded(storage, 1, [[]])
 
     extracted()
@@ -129,12 +129,12 @@ def test_the_provider_finds_nothing_to_complain_about(storage: Storage, caplog: 
 
 
 def test_the_run_that_finished_what_another_left_tells_of_its_topics(
-    storage: Storage, monkeypatch: pytest.MonkeyPatch
+    storage: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(opening, "targets", lambda report: FakeTarget())
     for sequence, rows in ((1, records("a", "b")), (2, [*records("c"), *records("d", topic="vans")])):
         outbox(storage, publication(), sequence, [rows])
-        Outboxes(storage, "vehicles").move(f"outbox{sequence}", "approved", reason="test")
+        storage.publication("vehicles").outboxes.set_status(f"outbox{sequence}", "approved", reason="test")
     outbox(storage, publication(), 3, [records("e", topic="never")])
     task = SettleOperator(task_id="settle", publication=publication())
 
@@ -146,7 +146,7 @@ def test_the_run_that_finished_what_another_left_tells_of_its_topics(
     assert [each.name for each in extracted(task=task).inputs] == ["vehicles/4wheels"]
 
 
-def test_no_more_topics_than_an_event_can_carry_are_told(storage: Storage) -> None:
+def test_no_more_topics_than_an_event_can_carry_are_told(storage: Home) -> None:
     rows = [record for number in range(MOST_TOPICS + 9) for record in records("a", topic=f"topic{number:04}")]
     concluded(storage, 1, [[*rows, *records("b", topic="topic0505")]])
 

@@ -17,7 +17,7 @@ pytest.importorskip("airflow.sdk")
 from builders.outboxes import NOON, publication  # noqa: E402
 from contexture.errors import RetriableError  # noqa: E402
 from contexture.storage.conclusion import require_topics_again  # noqa: E402
-from contexture.storage.home import Storage  # noqa: E402
+from contexture.storage.home import Home  # noqa: E402
 from contexture_airflow.alerts.run_alerts import alerting_lost_topics  # noqa: E402
 from fakes.mail_server import MailServer  # noqa: E402
 
@@ -30,8 +30,8 @@ LOG = logging.getLogger(__name__)
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return Storage(str(tmp_path))
+def storage(tmp_path: Path) -> Home:
+    return Home(str(tmp_path))
 
 
 @pytest.fixture
@@ -42,12 +42,10 @@ def server(set_connection: Callable[..., None]) -> Iterator[MailServer]:
         yield running
 
 
-def test_people_are_alerted_by_the_task_that_noticed_it_and_by_no_later_one(
-    storage: Storage, server: MailServer
-) -> None:
-    with alerting_lost_topics(storage, VEHICLES, CONTEXT, LOG):
-        require_topics_again(storage, "vehicles", ["cars", "bikes"], NOON)
-    with alerting_lost_topics(storage, VEHICLES, CONTEXT, LOG):
+def test_people_are_alerted_by_the_task_that_noticed_it_and_by_no_later_one(storage: Home, server: MailServer) -> None:
+    with alerting_lost_topics(storage.publication(VEHICLES.name), VEHICLES, CONTEXT, LOG):
+        require_topics_again(storage.publication("vehicles"), ["cars", "bikes"], NOON)
+    with alerting_lost_topics(storage.publication(VEHICLES.name), VEHICLES, CONTEXT, LOG):
         pass
     (mail,) = server.mails
     assert mail.message["Subject"] == "[Contexture] vehicles: topic removed"
@@ -56,10 +54,10 @@ def test_people_are_alerted_by_the_task_that_noticed_it_and_by_no_later_one(
     assert "A full run makes the topic again" in mail.body
 
 
-def test_a_task_that_notices_it_and_fails_alerts_too(storage: Storage, server: MailServer) -> None:
+def test_a_task_that_notices_it_and_fails_alerts_too(storage: Home, server: MailServer) -> None:
     def fail() -> None:
-        with alerting_lost_topics(storage, VEHICLES, CONTEXT, LOG):
-            require_topics_again(storage, "vehicles", ["cars"], NOON)
+        with alerting_lost_topics(storage.publication(VEHICLES.name), VEHICLES, CONTEXT, LOG):
+            require_topics_again(storage.publication("vehicles"), ["cars"], NOON)
             raise RetriableError("no broker", next_step="wait")
 
     with pytest.raises(RetriableError):
@@ -67,7 +65,7 @@ def test_a_task_that_notices_it_and_fails_alerts_too(storage: Storage, server: M
     assert len(server.mails) == 1
 
 
-def test_a_state_that_can_not_be_read_fails_no_task(storage: Storage) -> None:
+def test_a_state_that_can_not_be_read_fails_no_task(storage: Home) -> None:
     storage.write("vehicles/state/CURRENT", b"{")
-    with alerting_lost_topics(storage, VEHICLES, CONTEXT, LOG):
+    with alerting_lost_topics(storage.publication(VEHICLES.name), VEHICLES, CONTEXT, LOG):
         pass

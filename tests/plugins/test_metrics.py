@@ -25,9 +25,8 @@ from builders.fake_target import FakeTarget  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from contexture.operations.verification.result import Verification  # noqa: E402
 from contexture.sending import ShardResult  # noqa: E402
-from contexture.storage.home import Storage  # noqa: E402
+from contexture.storage.home import Home  # noqa: E402
 from contexture.storage.manifests import Manifest  # noqa: E402
-from contexture.storage.outboxes import Outboxes  # noqa: E402
 from contexture_airflow import metrics  # noqa: E402
 from contexture_airflow.metrics import METRICS  # noqa: E402
 from contexture_airflow.run import RunRequest  # noqa: E402
@@ -103,7 +102,7 @@ def count_everything(manifest: Manifest) -> None:
 
 @pytest.fixture
 def manifest(tmp_path: Path) -> Manifest:
-    return outbox(Storage(str(tmp_path)), VEHICLES, 1, [records("a", "b", "c")])
+    return outbox(Home(str(tmp_path)), VEHICLES, 1, [records("a", "b", "c")])
 
 
 def test_a_statsd_server_receives_what_is_counted(received: Received, manifest: Manifest) -> None:
@@ -144,11 +143,13 @@ def test_every_metric_is_told_by_somebody(received: Received, manifest: Manifest
 
 
 def test_what_the_steps_do_is_counted(received: Received, tmp_path: Path) -> None:
-    storage, target = Storage(str(tmp_path)), FakeTarget()
+    storage, target = Home(str(tmp_path)), FakeTarget()
     manifest = outbox(storage, VEHICLES, 1, [records("a", "b", "c")])
-    Outboxes(storage, "vehicles").move("outbox1", "approved", reason="good")
+    storage.publication("vehicles").outboxes.set_status("outbox1", "approved", reason="good")
 
-    settled = finish_open_transaction(storage, VEHICLES, RunRequest(run_id="later"), target, lambda sentence: None)
+    settled = finish_open_transaction(
+        storage.publication(VEHICLES.name), VEHICLES, RunRequest(run_id="later"), target, lambda sentence: None
+    )
 
     told = {name.removeprefix("airflow.contexture.").split(",")[0]: value for name, value in received().items()}
     assert settled.settled == (manifest.outbox,)

@@ -19,8 +19,7 @@ pytest.importorskip("airflow.sdk")
 
 from builders.notifying import HEADERS, body, entity  # noqa: E402
 from contexture.errors import ConfigurationError, RetriableError  # noqa: E402
-from contexture.storage.home import Storage  # noqa: E402
-from contexture.storage.inbox_reader import InboxReader  # noqa: E402
+from contexture.storage.home import Home  # noqa: E402
 from contexture_airflow.notify_endpoint import NotifyEndpoint, Receptions, notifier_access  # noqa: E402
 
 SetConnection = Callable[..., None]
@@ -64,7 +63,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, set_connection: SetCon
 
 
 def kept(home: Path, name: str = "cars") -> list[bytes]:
-    reader = InboxReader(Storage(str(home / "home")), name)
+    reader = Home(str(home / "home")).publication(name).inbox
     return [entry.body for entry in reader.entries(reader.files())]
 
 
@@ -149,7 +148,7 @@ def test_a_publication_that_is_added_is_notified_soon_and_one_inbox_stays(home: 
 
     assert run(story) == [200, 404, 200, 200]
     assert (kept(home), kept(home, "buses")) == ([BODY, BODY], [BODY])
-    assert len({file.writer for file in InboxReader(Storage(str(home / "home")), "cars").files()}) == 1
+    assert len({file.writer for file in Home(str(home / "home")).publication("cars").inbox.files()}) == 1
 
 
 def test_what_can_not_be_kept_is_answered_with_503_and_tried_again_later() -> None:

@@ -13,9 +13,8 @@ from builders.tables import rows
 from contexture.errors import RejectedError, RetriableError
 from contexture.monitoring import RunTables, RunTableWriter, TransactionStatus
 from contexture.sending import LedgerEntry
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
-from contexture.storage.outboxes import Outboxes
 from contexture_airflow.run import RunRequest
 from contexture_airflow.run_events import ShardNotes, open_journal, source_noted
 from contexture_airflow.steps.publish import attempts_of, send_shard
@@ -31,40 +30,45 @@ LOG = (
 
 
 @pytest.fixture
-def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
+def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
-    return Storage(str(tmp_path))
+    return Home(str(tmp_path))
 
 
 @pytest.fixture
-def store(storage: Storage) -> RunTables:
+def store(storage: Home) -> RunTables:
     found = RunTables.of_home(storage.root)
     assert found is not None
     return found
 
 
-def approved(storage: Storage) -> Manifest:
+def approved(storage: Home) -> Manifest:
     manifest = outbox(storage, VEHICLES, 1, [records("car1", "car2")])
-    Outboxes(storage, "vehicles").move("outbox1", "approved", reason="test")
+    storage.publication("vehicles").outboxes.set_status("outbox1", "approved", reason="test")
     return manifest
 
 
-def send(storage: Storage, manifest: Manifest, *failures: Exception) -> None:
+def send(storage: Home, manifest: Manifest, *failures: Exception) -> None:
     kafka = FakeTarget(failures=list(failures), topics={"cars"}, ledger_topic="ledger-a")  # type: ignore[arg-type]
     with open_journal(storage, pytest.fail) as journal:
         notes = ShardNotes(journal, manifest, 0)
-        attempts = attempts_of(Outboxes(storage, "vehicles"), "outbox1", 0, VEHICLES, noted=notes.attempt)
-        send_shard(storage, manifest, 0, kafka, attempts, notes)
+        attempts = attempts_of(storage.publication("vehicles"), "outbox1", 0, VEHICLES, noted=notes.attempt)
+        send_shard(storage.publication(manifest.publication), manifest, 0, kafka, attempts, notes)
 
 
 def statuses(store: RunTables) -> list[tuple[int, TransactionStatus, int, str | None]]:
     return [(row.number, row.status, row.records, row.message) for row in store.transactions("vehicles")]
 
 
-def test_a_run_that_begins_is_noted_with_what_its_publication_sends_by(storage: Storage, store: RunTables) -> None:
+def test_a_run_that_begins_is_noted_with_what_its_publication_sends_by(storage: Home, store: RunTables) -> None:
     with open_journal(storage, pytest.fail) as journal:
         finish_open_transaction(
-            storage, VEHICLES, RunRequest(run_id="next"), FakeTarget(), lambda sentence: None, journal
+            storage.publication(VEHICLES.name),
+            VEHICLES,
+            RunRequest(run_id="next"),
+            FakeTarget(),
+            lambda sentence: None,
+            journal,
         )  # type: ignore[arg-type]
     assert [(run.run_id, run.state) for run in store.runs("vehicles")] == [("next", "running")]
     url = f"sqlite:///{storage.root}/operations.sqlite"
@@ -76,13 +80,13 @@ def test_a_run_that_begins_is_noted_with_what_its_publication_sends_by(storage: 
     ]
 
 
-def test_what_was_sent_is_noted_with_its_size(storage: Storage, store: RunTables) -> None:
+def test_what_was_sent_is_noted_with_its_size(storage: Home, store: RunTables) -> None:
     send(storage, approved(storage))
     assert statuses(store) == [(0, TransactionStatus.SENT, 2, None)]
     assert store.attempts() == []
 
 
-def test_each_failed_attempt_is_noted_and_what_became_of_the_last(storage: Storage, store: RunTables) -> None:
+def test_each_failed_attempt_is_noted_and_what_became_of_the_last(storage: Home, store: RunTables) -> None:
     send(storage, approved(storage), *[RetriableError("no broker", next_step="wait")] * 2)
     assert [(row.attempt, row.state, row.message) for row in reversed(store.attempts("vehicles", "outbox1"))] == [
         (1, "waiting", "no broker. Next: wait"),
@@ -91,7 +95,7 @@ def test_each_failed_attempt_is_noted_and_what_became_of_the_last(storage: Stora
     assert statuses(store) == [(0, TransactionStatus.SENT, 2, None)]
 
 
-def test_used_up_leaves_a_broker_error_and_the_next_run_makes_it_sent(storage: Storage, store: RunTables) -> None:
+def test_used_up_leaves_a_broker_error_and_the_next_run_makes_it_sent(storage: Home, store: RunTables) -> None:
     manifest = approved(storage)
     with pytest.raises(RetriableError):
         send(storage, manifest, *[RetriableError("no broker", next_step="wait")] * 3)
@@ -101,13 +105,20 @@ def test_used_up_leaves_a_broker_error_and_the_next_run_makes_it_sent(storage: S
     assert message.startswith("batch_ttl is used up after 3 attempts")
     with open_journal(storage, pytest.fail) as journal:
         target = FakeTarget(ledger_topic="ledger-a")
-        finish_open_transaction(storage, VEHICLES, RunRequest(run_id="next"), target, lambda sentence: None, journal)
+        finish_open_transaction(
+            storage.publication(VEHICLES.name),
+            VEHICLES,
+            RunRequest(run_id="next"),
+            target,
+            lambda sentence: None,
+            journal,
+        )
     assert statuses(store) == [(0, TransactionStatus.SENT, 2, None)]
     (run,) = store.runs()
     assert (run.run_id, run.mode, run.sequence, run.state) == ("next", "changes", 2, "running")
 
 
-def test_what_can_never_be_sent_is_a_local_failure(storage: Storage, store: RunTables) -> None:
+def test_what_can_never_be_sent_is_a_local_failure(storage: Home, store: RunTables) -> None:
     manifest = approved(storage)
     kafka = FakeTarget()
 
@@ -115,15 +126,17 @@ def test_what_can_never_be_sent_is_a_local_failure(storage: Storage, store: RunT
         raise RejectedError("too large", next_step="raise the limit", status=2)
 
     kafka.send = refuse  # type: ignore[method-assign,assignment]
-    attempts = attempts_of(Outboxes(storage, "vehicles"), "outbox1", 0, VEHICLES)
+    attempts = attempts_of(storage.publication("vehicles"), "outbox1", 0, VEHICLES)
     with RunTableWriter(store) as journal, pytest.raises(RejectedError):
-        send_shard(storage, manifest, 0, kafka, attempts, ShardNotes(journal, manifest, 0))
+        send_shard(
+            storage.publication(manifest.publication), manifest, 0, kafka, attempts, ShardNotes(journal, manifest, 0)
+        )
     assert statuses(store) == [(0, TransactionStatus.LOCAL_FAILURE, 0, "too large. Next: raise the limit")]
 
 
 @pytest.mark.parametrize("address", ["sqlite:////nowhere/at/all.sqlite", "no url", "oracle+nothing://x"])
 def test_tables_that_can_not_be_opened_are_told_once_and_everything_is_sent(
-    storage: Storage, monkeypatch: pytest.MonkeyPatch, address: str, tmp_path: Path
+    storage: Home, monkeypatch: pytest.MonkeyPatch, address: str, tmp_path: Path
 ) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
@@ -131,14 +144,16 @@ def test_tables_that_can_not_be_opened_are_told_once_and_everything_is_sent(
     said: list[str] = []
     manifest, kafka = approved(storage), FakeTarget(topics={"cars"})
     with open_journal(storage, said.append) as journal:
-        attempts = attempts_of(Outboxes(storage, "vehicles"), "outbox1", 0, VEHICLES)
-        send_shard(storage, manifest, 0, kafka, attempts, ShardNotes(journal, manifest, 0))
+        attempts = attempts_of(storage.publication("vehicles"), "outbox1", 0, VEHICLES)
+        send_shard(
+            storage.publication(manifest.publication), manifest, 0, kafka, attempts, ShardNotes(journal, manifest, 0)
+        )
     assert len(kafka.sent) == 2
     assert len(said) == 1
     assert "operational tables" in said[0]
 
 
-def notes_of(storage: Storage, journal: RunTableWriter) -> ShardNotes:
+def notes_of(storage: Home, journal: RunTableWriter) -> ShardNotes:
     return ShardNotes(journal, registry_outbox(storage, CODELISTS, 1, LOG), 0)
 
 
@@ -156,7 +171,7 @@ PENDING, SENT = TransactionStatus.PENDING, TransactionStatus.SENT
 
 
 def test_what_a_registry_did_is_pending_under_its_numbers_until_it_is_acknowledged(
-    storage: Storage, store: RunTables
+    storage: Home, store: RunTables
 ) -> None:
     with RunTableWriter(store) as journal:
         notes = notes_of(storage, journal)
@@ -169,7 +184,7 @@ def test_what_a_registry_did_is_pending_under_its_numbers_until_it_is_acknowledg
     assert told(store) == [(11, False, SENT, 2), (12, False, PENDING, 0), (12, True, PENDING, 0)]
 
 
-def test_what_another_instance_told_is_sent_too(storage: Storage, store: RunTables) -> None:
+def test_what_another_instance_told_is_sent_too(storage: Home, store: RunTables) -> None:
     with RunTableWriter(store) as journal:
         notes = notes_of(storage, journal)
         notes.began()
@@ -193,7 +208,7 @@ def test_what_another_instance_told_is_sent_too(storage: Storage, store: RunTabl
     ids=["client", "broker"],
 )
 def test_the_transaction_that_stops_a_producer_says_why_and_what_follows_stays_pending(
-    storage: Storage, store: RunTables, error: RejectedError, status: TransactionStatus
+    storage: Home, store: RunTables, error: RejectedError, status: TransactionStatus
 ) -> None:
     with RunTableWriter(store) as journal:
         notes = notes_of(storage, journal)
@@ -204,40 +219,45 @@ def test_the_transaction_that_stops_a_producer_says_why_and_what_follows_stays_p
 
 
 def test_a_registry_that_fails_is_an_unexpected_error_until_a_run_learns_what_it_did(
-    storage: Storage, store: RunTables
+    storage: Home, store: RunTables
 ) -> None:
     fault = RetriableError("the registry answers 500", next_step="wait")
     for run in ("run1", "run2"):
-        with pytest.raises(RetriableError), source_noted(storage, CODELISTS, run, pytest.fail):
+        with (
+            pytest.raises(RetriableError),
+            source_noted(storage.publication(CODELISTS.name), CODELISTS, run, pytest.fail),
+        ):
             raise fault
     rows = [(row.outbox, row.status, row.message) for row in store.transactions("codelists")]
     unexpected = TransactionStatus.UNEXPECTED
     assert sorted(rows) == [(run, unexpected, "the registry answers 500. Next: wait") for run in ("run1", "run2")]
-    with source_noted(storage, CODELISTS, "run3", pytest.fail):
+    with source_noted(storage.publication(CODELISTS.name), CODELISTS, "run3", pytest.fail):
         pass
     assert store.transactions("codelists") == []
 
 
-def test_errors_that_are_not_ours_are_noted_without_their_text(storage: Storage, store: RunTables) -> None:
-    with pytest.raises(ValueError), source_noted(storage, CODELISTS, "run1", pytest.fail):
+def test_errors_that_are_not_ours_are_noted_without_their_text(storage: Home, store: RunTables) -> None:
+    with pytest.raises(ValueError), source_noted(storage.publication(CODELISTS.name), CODELISTS, "run1", pytest.fail):
         raise ValueError("a code list's content")
     assert [row.message for row in store.transactions("codelists")] == ["ValueError"]
 
 
-def test_a_broker_that_fails_is_no_transaction(storage: Storage, store: RunTables) -> None:
-    with pytest.raises(RetriableError), source_noted(storage, VEHICLES, "run1", pytest.fail):
+def test_a_broker_that_fails_is_no_transaction(storage: Home, store: RunTables) -> None:
+    with pytest.raises(RetriableError), source_noted(storage.publication(VEHICLES.name), VEHICLES, "run1", pytest.fail):
         raise RetriableError("the broker answers 500", next_step="wait")
     assert store.transactions() == []
 
 
 def test_records_that_went_to_the_dead_letters_are_noted_with_their_transaction(
-    storage: Storage, store: RunTables
+    storage: Home, store: RunTables
 ) -> None:
     manifest = approved(storage)
     kafka = FakeTarget(topics={"cars"}, ledger_topic="ledger-a", refused={0: (1,)})
     with open_journal(storage, pytest.fail) as journal:
-        attempts = attempts_of(Outboxes(storage, "vehicles"), "outbox1", 0, VEHICLES)
-        send_shard(storage, manifest, 0, kafka, attempts, ShardNotes(journal, manifest, 0))
+        attempts = attempts_of(storage.publication("vehicles"), "outbox1", 0, VEHICLES)
+        send_shard(
+            storage.publication(manifest.publication), manifest, 0, kafka, attempts, ShardNotes(journal, manifest, 0)
+        )
     ((row,), told) = store.transactions("vehicles"), store.put_aside("vehicles")
     assert (row.status, row.records, row.dead_letters) == (TransactionStatus.SENT, 2, 1)
     assert (told.letters, told.outstanding) == (1, True)

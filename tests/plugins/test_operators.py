@@ -32,13 +32,10 @@ from builders.fake_target import FakeTarget  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from contexture.errors import ConfigurationError, RejectedError, RetriableError  # noqa: E402
 from contexture.monitoring import RunTables  # noqa: E402
-from contexture.storage.delivery import AttemptLog  # noqa: E402
-from contexture.storage.home import Storage  # noqa: E402
+from contexture.storage.home import Home  # noqa: E402
 from contexture.storage.orders import ReplayOptions, StageOrder, StageResult  # noqa: E402
-from contexture.storage.outbox_reader import topic_counts  # noqa: E402
-from contexture.storage.outboxes import Outboxes  # noqa: E402
-from contexture.storage.publication_store import PublicationFolder  # noqa: E402
-from contexture.storage.shrink_report import write_shrink_report  # noqa: E402
+from contexture.storage.paths import PublicationPaths  # noqa: E402
+from contexture.storage.shrink_report import ShrinkReport  # noqa: E402
 from contexture_airflow.connections import settings as opening  # noqa: E402
 from contexture_airflow.operators.conclude import ConcludeOperator  # noqa: E402
 from contexture_airflow.operators.publish import PublishOutboxOperator  # noqa: E402
@@ -55,9 +52,9 @@ PLAN = {"run": "run1", "mode": "full", "sequence": 1, "fingerprint": "other", "w
 
 
 @pytest.fixture
-def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
+def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "home"))
-    return Storage(str(tmp_path / "home"))
+    return Home(str(tmp_path / "home"))
 
 
 @pytest.fixture
@@ -75,28 +72,28 @@ def context(run_type: str = "scheduled", **params: object) -> dict[str, Any]:
     return {"params": params, "dag_run": run}
 
 
-def approve(storage: Storage) -> None:
-    Outboxes(storage, "vehicles").move("outbox1", "approved", reason="test")
+def approve(storage: Home) -> None:
+    storage.publication("vehicles").outboxes.set_status("outbox1", "approved", reason="test")
 
 
-def topics_of(storage: Storage) -> set[str]:
+def topics_of(storage: Home) -> set[str]:
     """What the quality gate has made before anything is sent."""
-    return set(topic_counts(storage, Outboxes(storage, "vehicles").manifest("outbox1")))
+    return set(storage.publication("vehicles").outbox("outbox1").topic_counts())
 
 
-def test_settle_hands_on_a_plan_without_a_logical_date(storage: Storage, kafka: FakeTarget) -> None:
+def test_settle_hands_on_a_plan_without_a_logical_date(storage: Home, kafka: FakeTarget) -> None:
     plan = SettleOperator(task_id="settle", publication=VEHICLES).execute(context(mode="auto"))
     assert (plan["mode"], plan["sequence"]) == ("full", 1)
     json.dumps(plan)
 
 
-def test_a_backfill_run_gets_its_interval(storage: Storage, kafka: FakeTarget) -> None:
+def test_a_backfill_run_gets_its_interval(storage: Home, kafka: FakeTarget) -> None:
     plan = SettleOperator(task_id="settle", publication=VEHICLES).execute(context("backfill"))
     assert plan["mode"] == "backfill"
     assert kafka.opened_for == [("vehicles", (NOON, NOON + timedelta(minutes=5)))]
 
 
-def test_params_of_a_backfill_reach_its_order(storage: Storage, kafka: FakeTarget) -> None:
+def test_params_of_a_backfill_reach_its_order(storage: Home, kafka: FakeTarget) -> None:
     asked = {"replay_from": "source", "replay_incomplete": "send", "replay_outdated": "send", "topic_prefix": None}
     request = run_request(context("backfill", **asked))
     assert request.replay == ReplayOptions(replay_from="source", incomplete="send", outdated="send", topic_prefix="")
@@ -104,13 +101,13 @@ def test_params_of_a_backfill_reach_its_order(storage: Storage, kafka: FakeTarge
     assert run_request(context()).replay == ReplayOptions()
 
 
-def test_the_gate_returns_the_shards_to_send(storage: Storage, kafka: FakeTarget) -> None:
+def test_the_gate_returns_the_shards_to_send(storage: Home, kafka: FakeTarget) -> None:
     outbox(storage, VEHICLES, 1, [records("car1"), [], records("car2")])
     assert QualityGateOperator(task_id="quality_gate", staged=STAGED).execute(context()) == [0, 2]
 
 
 def test_the_outbox_of_a_run_that_the_gate_rejects_is_known_to_its_publication(
-    storage: Storage, kafka: FakeTarget, monkeypatch: pytest.MonkeyPatch
+    storage: Home, kafka: FakeTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
     store = RunTables.of_home(storage.root)
@@ -123,12 +120,12 @@ def test_the_outbox_of_a_run_that_the_gate_rejects_is_known_to_its_publication(
     store.close()
 
 
-def test_the_gate_of_a_dry_run_returns_none(storage: Storage, kafka: FakeTarget) -> None:
+def test_the_gate_of_a_dry_run_returns_none(storage: Home, kafka: FakeTarget) -> None:
     outbox(storage, VEHICLES, 1, [records("car1")])
     assert QualityGateOperator(task_id="quality_gate", staged=STAGED).execute(context(dry_run=True)) == []
 
 
-def test_publish_sends_one_shard_and_returns_counts_only(storage: Storage, kafka: FakeTarget) -> None:
+def test_publish_sends_one_shard_and_returns_counts_only(storage: Home, kafka: FakeTarget) -> None:
     outbox(storage, VEHICLES, 1, [records("car1", "car2"), records("car3")])
     approve(storage)
     kafka.topics = topics_of(storage)
@@ -138,20 +135,20 @@ def test_publish_sends_one_shard_and_returns_counts_only(storage: Storage, kafka
 
 
 def test_publish_goes_on_counting_after_a_kill_and_fails_for_good_when_used_up(
-    storage: Storage, kafka: FakeTarget
+    storage: Home, kafka: FakeTarget
 ) -> None:
     outbox(storage, VEHICLES, 1, [records("car1")])
     approve(storage)
-    AttemptLog(storage, "vehicles").keep(failed_send("outbox1", shard=0, allowed=3))
+    storage.publication("vehicles").attempts.keep(failed_send("outbox1", shard=0, allowed=3))
     kafka.failures = [RetriableError("no broker", next_step="wait")] * 2
     operator = PublishOutboxOperator(task_id="publish", staged=STAGED, shard=0)
     with pytest.raises(AirflowFailException, match=r"batch_ttl is used up after 3 attempts.*no broker"):
         operator.execute(context())
     assert kafka.waited_ms == [20]
-    assert Outboxes(storage, "vehicles").status("outbox1").status == "approved"
+    assert storage.publication("vehicles").outboxes.status("outbox1").status == "approved"
 
 
-def test_a_late_attempt_gives_the_slot_back_and_goes_on_in_time(storage: Storage, kafka: FakeTarget) -> None:
+def test_a_late_attempt_gives_the_slot_back_and_goes_on_in_time(storage: Home, kafka: FakeTarget) -> None:
     hourly = publication(batches={"batch_ttl": 2, "batch_retry_intervals": [3_600_000]})
     outbox(storage, hourly, 1, [records("car1")])
     approve(storage)
@@ -160,17 +157,17 @@ def test_a_late_attempt_gives_the_slot_back_and_goes_on_in_time(storage: Storage
     operator = PublishOutboxOperator(task_id="publish", staged=STAGED, shard=0)
     with pytest.raises(TaskDeferred) as deferred:
         operator.execute(context())
-    noted = AttemptLog(storage, "vehicles").of_shard("outbox1", 0)
+    noted = storage.publication("vehicles").attempts.of_shard("outbox1", 0)
     assert noted is not None
     assert deferred.value.trigger.moment == noted.next_at
     assert deferred.value.method_name == "go_on"
     with pytest.raises(TaskDeferred):
         operator.go_on(context(), event=None)
-    AttemptLog(storage, "vehicles").keep(noted.model_copy(update={"next_at": NOON}))
+    storage.publication("vehicles").attempts.keep(noted.model_copy(update={"next_at": NOON}))
     assert operator.go_on(context(), event=None)["sent"] == 1
 
 
-def test_settle_gives_its_slot_back_too(storage: Storage, kafka: FakeTarget) -> None:
+def test_settle_gives_its_slot_back_too(storage: Home, kafka: FakeTarget) -> None:
     hourly = publication(batches={"batch_ttl": 2, "batch_retry_intervals": [3_600_000]})
     outbox(storage, hourly, 1, [records("car1")])
     approve(storage)
@@ -178,13 +175,13 @@ def test_settle_gives_its_slot_back_too(storage: Storage, kafka: FakeTarget) -> 
     operator = SettleOperator(task_id="settle", publication=hourly)
     with pytest.raises(TaskDeferred):
         operator.execute(context(mode="auto"))
-    noted = AttemptLog(storage, "vehicles").of_shard("outbox1", 0)
+    noted = storage.publication("vehicles").attempts.of_shard("outbox1", 0)
     assert noted is not None
-    AttemptLog(storage, "vehicles").keep(noted.model_copy(update={"next_at": NOON}))
+    storage.publication("vehicles").attempts.keep(noted.model_copy(update={"next_at": NOON}))
     assert operator.go_on(context(mode="auto"))["settled"] == ["outbox1"]
 
 
-def test_settle_fails_for_good_when_used_up(storage: Storage, kafka: FakeTarget) -> None:
+def test_settle_fails_for_good_when_used_up(storage: Home, kafka: FakeTarget) -> None:
     outbox(storage, VEHICLES, 1, [records("car1")])
     approve(storage)
     kafka.failures = [RetriableError("no broker", next_step="wait")] * 3
@@ -193,7 +190,7 @@ def test_settle_fails_for_good_when_used_up(storage: Storage, kafka: FakeTarget)
 
 
 def test_publish_is_retried_by_airflow_while_attempts_are_left(
-    storage: Storage, kafka: FakeTarget, monkeypatch: pytest.MonkeyPatch
+    storage: Home, kafka: FakeTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outbox(storage, VEHICLES, 1, [records("car1")])
     approve(storage)
@@ -206,7 +203,7 @@ def test_publish_is_retried_by_airflow_while_attempts_are_left(
         PublishOutboxOperator(task_id="publish", staged=STAGED, shard=0).execute(context())
 
 
-def test_conclude_puts_the_counts_on_the_asset_event(storage: Storage, kafka: FakeTarget) -> None:
+def test_conclude_puts_the_counts_on_the_asset_event(storage: Home, kafka: FakeTarget) -> None:
     outbox(storage, VEHICLES, 1, [records("car1")])
     approve(storage)
     kafka.stand(0, "outbox1", 1, 1)
@@ -218,9 +215,9 @@ def test_conclude_puts_the_counts_on_the_asset_event(storage: Storage, kafka: Fa
     assert counts["records"] == 1
 
 
-def test_conclude_is_skipped_after_a_dry_run(storage: Storage, kafka: FakeTarget) -> None:
+def test_conclude_is_skipped_after_a_dry_run(storage: Home, kafka: FakeTarget) -> None:
     outbox(storage, VEHICLES, 1, [records("car1")])
-    Outboxes(storage, "vehicles").move("outbox1", "rejected", reason="dry run")
+    storage.publication("vehicles").outboxes.set_status("outbox1", "rejected", reason="dry run")
     operator = ConcludeOperator(task_id="conclude", staged=STAGED, published=Asset("published_vehicles"))
     with pytest.raises(AirflowSkipException):
         operator.execute(context())
@@ -267,20 +264,20 @@ def stage(**params: object) -> dict[str, Any]:
 GOOD = StageResult(outbox="outbox1", sequence=1, records=2, shards=(0,), approved=True, report="/report")
 
 
-def test_stage_submits_one_argument_and_returns_the_outbox(storage: Storage, kafka: FakeTarget, submit: Any) -> None:
+def test_stage_submits_one_argument_and_returns_the_outbox(storage: Home, kafka: FakeTarget, submit: Any) -> None:
     seen = submit(GOOD, 0)
     staged = stage(confirm_shrink=True)
     assert (staged["outbox"], staged["records"], staged["shards"]) == ("outbox1", 2, [0])
     arguments = seen()["arguments"]
     script = arguments.index("--order") - 1
     assert arguments[script].endswith("spark_jobs/stage.py")
-    assert arguments[script + 1 :] == ["--order", storage.uri(PublicationFolder("vehicles").order("run1"))]
-    order = StageOrder.model_validate_json(storage.read(PublicationFolder("vehicles").order("run1")))
+    assert arguments[script + 1 :] == ["--order", storage.uri(PublicationPaths("vehicles").order("run1"))]
+    order = StageOrder.model_validate_json(storage.read(PublicationPaths("vehicles").order("run1")))
     assert (order.mode, order.confirm_shrink) == ("full", True)
 
 
 def test_secrets_reach_spark_by_the_environment_alone(
-    storage: Storage, kafka: FakeTarget, submit: Any, capfd: pytest.CaptureFixture[str]
+    storage: Home, kafka: FakeTarget, submit: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
     seen = submit(GOOD, 0)
     stage()
@@ -289,10 +286,10 @@ def test_secrets_reach_spark_by_the_environment_alone(
     assert SECRET not in json.dumps(seen()["arguments"])
     assert "Spark-Submit cmd" in logged
     assert SECRET not in logged
-    assert SECRET not in storage.read(PublicationFolder("vehicles").order("run1")).decode()
+    assert SECRET not in storage.read(PublicationPaths("vehicles").order("run1")).decode()
 
 
-def test_spark_gets_this_interpreter_java_and_the_modules(storage: Storage, kafka: FakeTarget, submit: Any) -> None:
+def test_spark_gets_this_interpreter_java_and_the_modules(storage: Home, kafka: FakeTarget, submit: Any) -> None:
     seen = submit(GOOD, 0)
     stage()
     environment = seen()["environment"]
@@ -311,7 +308,7 @@ def test_nothing_secret_is_set_before_the_task_runs() -> None:
     assert operator.application_args is None
 
 
-def test_the_jobs_own_error_is_raised_by_its_intent(storage: Storage, kafka: FakeTarget, submit: Any) -> None:
+def test_the_jobs_own_error_is_raised_by_its_intent(storage: Home, kafka: FakeTarget, submit: Any) -> None:
     error = ConfigurationError("the tenant is empty", next_step="correct source.service")
     submit(StageResult(error=error.as_dict()), 1)
     with pytest.raises(ConfigurationError, match=r"the tenant is empty\. Next: correct source\.service"):
@@ -352,10 +349,12 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
 
 
 def test_a_shrunk_source_waits_for_an_answer_where_it_is_asked_for(
-    storage: Storage, kafka: FakeTarget, submit: Any, asked: list[dict[str, Any]], told: list[dict[str, str]]
+    storage: Home, kafka: FakeTarget, submit: Any, asked: list[dict[str, Any]], told: list[dict[str, str]]
 ) -> None:
     submit(StageResult(error=SHRUNK.as_dict()), 1)
-    write_shrink_report(storage, "vehicles", "run1", count=12, held=20, limit=10, identities=['["a"]'])
+    storage.publication("vehicles").run("run1").write_shrink_report(
+        ShrinkReport.of(['["a"]'], count=12, held=20, limit=10)
+    )
     operator = StagePublicationOperator(task_id="stage", publication=ASKING, plan=PLAN)
     instance = SimpleNamespace(id="ti", dag_id="publish_vehicles", task_id="stage")
     running = {**context(), "task_instance": instance}
@@ -374,13 +373,13 @@ def test_a_shrunk_source_waits_for_an_answer_where_it_is_asked_for(
     submit(GOOD, 0)
     staged = operator.go_on(running, APPROVED)  # type: ignore[arg-type]
     assert staged["outbox"] == "outbox1"
-    order = storage.read(PublicationFolder("vehicles").order("run1"))
+    order = storage.read(PublicationPaths("vehicles").order("run1"))
     assert StageOrder.model_validate_json(order).confirm_shrink is True
     # A retry of the same run does not ask again.
     assert operator.execute(running)["outbox"] == "outbox1"  # type: ignore[arg-type]
 
 
-def test_a_rejected_one_submits_nothing_and_fails(storage: Storage, kafka: FakeTarget, submit: Any) -> None:
+def test_a_rejected_one_submits_nothing_and_fails(storage: Home, kafka: FakeTarget, submit: Any) -> None:
     seen = submit(GOOD, 0)
     operator = StagePublicationOperator(task_id="stage", publication=ASKING, plan=PLAN)
     with pytest.raises(ConfigurationError, match="ada rejected that they are deleted"):
@@ -390,23 +389,25 @@ def test_a_rejected_one_submits_nothing_and_fails(storage: Storage, kafka: FakeT
 
 
 def test_without_that_key_it_fails_at_once(
-    storage: Storage, kafka: FakeTarget, submit: Any, asked: list[dict[str, Any]]
+    storage: Home, kafka: FakeTarget, submit: Any, asked: list[dict[str, Any]]
 ) -> None:
     submit(StageResult(error=SHRUNK.as_dict()), 1)
-    write_shrink_report(storage, "vehicles", "run1", count=12, held=20, limit=10, identities=['["a"]'])
+    storage.publication("vehicles").run("run1").write_shrink_report(
+        ShrinkReport.of(['["a"]'], count=12, held=20, limit=10)
+    )
     with pytest.raises(ConfigurationError, match="12 are gone"):
         stage()
     assert asked == []
 
 
-def test_a_submit_that_dies_without_an_answer_is_retriable(storage: Storage, kafka: FakeTarget, submit: Any) -> None:
+def test_a_submit_that_dies_without_an_answer_is_retriable(storage: Home, kafka: FakeTarget, submit: Any) -> None:
     submit(None, 137)
     with pytest.raises(RetriableError, match="ended without an answer"):
         stage()
 
 
 def test_executors_elsewhere_get_the_modules_as_a_zip(
-    storage: Storage, kafka: FakeTarget, submit: Any, set_connection: SetConnection
+    storage: Home, kafka: FakeTarget, submit: Any, set_connection: SetConnection
 ) -> None:
     set_connection(
         "spark_default", conn_type="spark", host="spark://master", port=7077, extra={"spark-binary": "spark2-submit"}
@@ -418,7 +419,7 @@ def test_executors_elsewhere_get_the_modules_as_a_zip(
 
 
 def test_cluster_mode_is_refused_because_it_would_show_secrets(
-    storage: Storage, kafka: FakeTarget, submit: Any, set_connection: SetConnection
+    storage: Home, kafka: FakeTarget, submit: Any, set_connection: SetConnection
 ) -> None:
     set_connection("spark_default", conn_type="spark", host="k8s://cluster", extra={"deploy-mode": "cluster"})
     submit(GOOD, 0)

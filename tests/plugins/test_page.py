@@ -23,16 +23,13 @@ from builders.page_browser import Browser  # noqa: E402
 from contexture.monitoring import RunTables, TransactionRow, TransactionStatus, VerificationRow  # noqa: E402
 from contexture.operations.status.health import OpenQuestion  # noqa: E402
 from contexture.storage.delivery import (  # noqa: E402
-    AttemptLog,
     DeadLetterIndex,
-    write_dead_letter_index,
 )
-from contexture.storage.home import Storage  # noqa: E402
+from contexture.storage.home import Home  # noqa: E402
 from contexture.storage.incompleteness import Incompleteness  # noqa: E402
-from contexture.storage.outboxes import Outboxes  # noqa: E402
-from contexture.storage.publication_store import run_name  # noqa: E402
-from contexture.storage.shrink_report import write_shrink_report  # noqa: E402
-from contexture.storage.state import State, StatePointer  # noqa: E402
+from contexture.storage.paths import run_name  # noqa: E402
+from contexture.storage.shrink_report import ShrinkReport  # noqa: E402
+from contexture.storage.state import StatePointer  # noqa: E402
 
 ATTACK = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
 ATTACKS = ("<script>alert", "<img src=x")
@@ -46,7 +43,7 @@ APIS = tuple(f"api/{page or 'publications'}" for page in PAGES[:-1])
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     """A home and a folder with two publications, nothing of which has run."""
     (tmp_path / "publications").mkdir()
     (tmp_path / "home").mkdir()
@@ -55,11 +52,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
     monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path / "publications"))
     monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
-    return Storage(str(tmp_path / "home"))
+    return Home(str(tmp_path / "home"))
 
 
 @pytest.fixture
-def tables(home: Storage) -> Iterator[RunTables]:
+def tables(home: Home) -> Iterator[RunTables]:
     store = RunTables.of_home(home.root)
     assert store is not None
     yield store
@@ -67,7 +64,7 @@ def tables(home: Storage) -> Iterator[RunTables]:
 
 
 @pytest.fixture
-def browser(home: Storage) -> Browser:
+def browser(home: Home) -> Browser:
     return Browser("vehicles", "buses")
 
 
@@ -184,7 +181,7 @@ def test_monitoring_gets_the_status_of_what_its_user_may_see(browser: Browser) -
 
 
 @pytest.fixture
-def hostile(home: Storage, tables: RunTables) -> Browser:
+def hostile(home: Home, tables: RunTables) -> Browser:
     """Everything that others can name is an attack."""
     path = Path(home.root).parent / "publications" / f"{'vehicles'}.yaml"
     path.write_text(FILE.format(name="vehicles") + f"description: '{ATTACK}'\n")
@@ -192,10 +189,12 @@ def hostile(home: Storage, tables: RunTables) -> Browser:
     first = outbox(home, publication(), 1, [records("a", topic=ATTACK)])
     broken = first.model_copy(update={"quarantined": {ATTACK: 1}, "warnings": {ATTACK: 1}})
     home.write("vehicles/outbox/outbox1/manifest.json", broken.to_json())
-    Outboxes(home, "vehicles").move("outbox1", "approved", reason=ATTACK)
+    home.publication("vehicles").outboxes.set_status("outbox1", "approved", reason=ATTACK)
     stopped = failed_send("outbox1", shard=0, state="stopped", next_at=None, message=ATTACK)
-    AttemptLog(home, "vehicles").keep(stopped)
-    State(home, "vehicles").point(StatePointer(concluded_at=NOON, outbox="outbox1", watermark=ATTACK, owes_full=ATTACK))
+    home.publication("vehicles").attempts.keep(stopped)
+    home.publication("vehicles").state.commit(
+        StatePointer(concluded_at=NOON, outbox="outbox1", watermark=ATTACK, owes_full=ATTACK)
+    )
     tables.run_started("vehicles", "run1", run_id=ATTACK, mode="changes", sequence=1)
     tables.run_failed("vehicles", ATTACK, task=ATTACK, message=ATTACK)
     tables.transaction_is(transaction(message=ATTACK))
@@ -204,15 +203,15 @@ def hostile(home: Storage, tables: RunTables) -> Browser:
 
 def test_deletions_that_are_not_detected_are_shown_with_what_to_do_also_where_something_else_is_wrong(home, tables):
     unseen = Incompleteness(since=NOON, runs=3, why="the walk is short", next_step="read again")
-    State(home, "vehicles").point(StatePointer(concluded_at=NOON, outbox="outbox1", incomplete=unseen))
+    home.publication("vehicles").state.commit(StatePointer(concluded_at=NOON, outbox="outbox1", incomplete=unseen))
     sentence = "since 2026-03-01 12:00 UTC (3 runs): the walk is short. Next: read again"
     browser = Browser("vehicles", "buses")
     for page in ("", "publications/vehicles"):
         assert sentence in browser.get(page).text
     assert "deletions not detected 1</a>" in browser.get("").text
     outbox(home, publication(), 2, [records("a")])
-    Outboxes(home, "vehicles").move("outbox2", "approved", reason="good")
-    AttemptLog(home, "vehicles").keep(failed_send("outbox2", shard=0, state="stopped", next_at=None))
+    home.publication("vehicles").outboxes.set_status("outbox2", "approved", reason="good")
+    home.publication("vehicles").attempts.keep(failed_send("outbox2", shard=0, state="stopped", next_at=None))
     for page in ("", "publications/vehicles"):
         text = browser.get(page).text
         assert (sentence in text, "stopped" in text) == (True, True)
@@ -293,7 +292,7 @@ def test_secrets_of_the_installation_are_in_no_answer(home, monkeypatch):
 
 
 def test_while_the_tables_are_away_nothing_is_said_that_they_alone_know(home, monkeypatch):
-    State(home, "vehicles").point(StatePointer(concluded_at=NOON, outbox="outbox1"))
+    home.publication("vehicles").state.commit(StatePointer(concluded_at=NOON, outbox="outbox1"))
     path = Path(home.root).parent / "publications" / "vehicles.yaml"
     path.write_text(FILE.format(name="vehicles") + "publish: {on_failure: dead-letter}\n")
     monkeypatch.setenv("CONTEXTURE_DATABASE", "nosuchdriver://contexture:hunter2@127.0.0.1:1/none")
@@ -352,7 +351,7 @@ def test_a_report_is_shown_without_any_script(home, browser):
     home.write("vehicles/report/outbox1/index.html", b"<script>alert(1)</script>")
     home.write("vehicles/report/outbox1/data_docs/index.html", b"docs")
     home.write("vehicles/report/outbox1/gx_result.json", b"{}")
-    State(home, "vehicles").point(StatePointer(concluded_at=NOON, outbox="outbox1"))
+    home.publication("vehicles").state.commit(StatePointer(concluded_at=NOON, outbox="outbox1"))
     assert "reports/outbox1/data_docs/index.html" in browser.get("publications/vehicles").text
     answer = browser.get("publications/vehicles/reports/outbox1/index.html")
     assert answer.text == "<script>alert(1)</script>"
@@ -532,12 +531,14 @@ def _seconds(browser: Browser, path: str, query: Mapping[str, Any]) -> float:
     return took
 
 
-def put_aside(home: Storage, tables: RunTables, *, file: str = "") -> None:
+def put_aside(home: Home, tables: RunTables, *, file: str = "") -> None:
     path = Path(home.root).parent / "publications" / "vehicles.yaml"
     path.write_text(FILE.format(name="vehicles") + (file or "publish: {on_failure: dead-letter}\n"))
     manifest = outbox(home, publication(), 1, [records("a", "b")])
-    write_dead_letter_index(home, manifest, DeadLetterIndex(shards={0: (0, 1)}))
-    State(home, "vehicles").point(StatePointer(concluded_at=NOON, outbox="outbox1"))
+    home.publication(manifest.publication).outbox(manifest.outbox).write_dead_letters(
+        DeadLetterIndex(shards={0: (0, 1)})
+    )
+    home.publication("vehicles").state.commit(StatePointer(concluded_at=NOON, outbox="outbox1"))
     tables.transaction_is(transaction(), put_aside=2)
 
 
@@ -589,7 +590,9 @@ def test_a_publication_whose_file_has_such_records_stop_it_says_so(home, browser
 def test_a_run_that_waits_for_an_answer_is_shown_with_what_it_asks_and_where(home, browser):
     run_id = "manual__2026-03-01T12:00:00+00:00"
     browser.airflow.questions["vehicles"] = OpenQuestion(run_id, "stage", NOON + timedelta(hours=2))
-    write_shrink_report(home, "vehicles", run_name(run_id), count=40, held=50, limit=10, identities=[ATTACK, *"a" * 39])
+    home.publication("vehicles").run(run_name(run_id)).write_shrink_report(
+        ShrinkReport.of([ATTACK, *"a" * 39], count=40, held=50, limit=10)
+    )
     address = (
         'href="/dags/publish_vehicles/runs/manual__2026-03-01T12%3A00%3A00%2B00%3A00/tasks/stage/required_actions"'
     )

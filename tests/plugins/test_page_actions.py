@@ -20,13 +20,10 @@ from builders.attempts import failed_send  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import ORIGIN, Browser, hidden_in, token_in  # noqa: E402
 from contexture.monitoring import RunTables  # noqa: E402
-from contexture.storage.delivery import AttemptLog  # noqa: E402
-from contexture.storage.home import Storage  # noqa: E402
-from contexture.storage.outboxes import Outboxes  # noqa: E402
-from contexture.storage.publication_store import PublicationFolder  # noqa: E402
+from contexture.storage.home import Home  # noqa: E402
+from contexture.storage.paths import PublicationPaths  # noqa: E402
 from contexture.storage.schemas import QUARANTINE  # noqa: E402
-from contexture.storage.shrink_report import write_shrink_report  # noqa: E402
-from contexture.storage.state import State  # noqa: E402
+from contexture.storage.shrink_report import ShrinkReport  # noqa: E402
 from contexture_airflow.web import connection_check  # noqa: E402
 from contexture_airflow.web.actions import ACTIONS  # noqa: E402
 
@@ -41,22 +38,24 @@ OF_OUTBOX = sorted(key for key, action in ACTIONS.items() if action.of_outbox)
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     """A publication with an approved outbox whose sends failed, and two events in quarantine."""
     (tmp_path / "publications").mkdir()
     (tmp_path / "publications" / "vehicles.yaml").write_text(FILE)
     monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path / "publications"))
     monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
-    storage = Storage(str(tmp_path / "home"))
+    storage = Home(str(tmp_path / "home"))
     outbox(storage, publication(), 1, [records("a")])
-    Outboxes(storage, "vehicles").move("outbox1", "approved", reason="good")
-    AttemptLog(storage, "vehicles").keep(failed_send("outbox1", shard=0, state="stopped", next_at=None, message="away"))
+    storage.publication("vehicles").outboxes.set_status("outbox1", "approved", reason="good")
+    storage.publication("vehicles").attempts.keep(
+        failed_send("outbox1", shard=0, state="stopped", next_at=None, message="away")
+    )
     quarantine(storage, "outbox1", f"car{ATTACK}", "car2")
     return storage
 
 
-def quarantine(storage: Storage, name: str, *ids: str) -> None:
+def quarantine(storage: Home, name: str, *ids: str) -> None:
     row = {
         "operation": "upsert",
         "scope": "vehicles",
@@ -69,16 +68,16 @@ def quarantine(storage: Storage, name: str, *ids: str) -> None:
         "message": "speed is no number",
     }
     rows = [row | {"ordinal": place, "id": each} for place, each in enumerate(ids)]
-    with storage.replacing(f"{PublicationFolder('vehicles').quarantine(name)}/part-0.parquet") as path:
+    with storage.write_atomically(f"{PublicationPaths('vehicles').quarantine(name)}/part-0.parquet") as path:
         pq.write_table(pa.Table.from_pylist(rows, schema=QUARANTINE), path)
 
 
 @pytest.fixture
-def browser(home: Storage) -> Browser:
+def browser(home: Home) -> Browser:
     return Browser("vehicles", dags=["verify_replica"])
 
 
-def told(home: Storage) -> list[tuple[str, str, str, str, str, str | None]]:
+def told(home: Home) -> list[tuple[str, str, str, str, str, str | None]]:
     store = RunTables.of_home(home.root)
     assert store is not None
     try:
@@ -112,7 +111,7 @@ def test_who_may_only_read_neither_sees_nor_does_it(browser, home, path, query):
     answers = [browser.get(path, "eve", **query), browser.post(path, "eve", reason="why", token="0" * 64, **query)]
     assert [answer.status_code for answer in answers] == [403, 403]
     assert "Airflow's roles decide".replace("'", "&#39;") in answers[1].text
-    assert (browser.api.asked, Outboxes(home, "vehicles").status("outbox1").status) == ([], "approved")
+    assert (browser.api.asked, home.publication("vehicles").outboxes.status("outbox1").status) == ([], "approved")
 
 
 @pytest.mark.parametrize(("path", "query"), addresses())
@@ -141,7 +140,7 @@ def test_a_form_of_another_site_does_nothing(browser, home, headers, path, query
     answer = browser.post(path, headers=headers, token=token, reason="why", **query)
     assert answer.status_code == 403
     assert "did not come from a page of Contexture" in answer.text
-    assert (browser.api.asked, Outboxes(home, "vehicles").status("outbox1").status) == ([], "approved")
+    assert (browser.api.asked, home.publication("vehicles").outboxes.status("outbox1").status) == ([], "approved")
 
 
 def test_a_form_shown_to_somebody_else_for_something_else_or_long_ago_does_nothing(browser, monkeypatch):
@@ -317,7 +316,7 @@ def test_suspend_and_resume_pause_the_dag_with_the_reason_in_the_audit_log(brows
 
 def test_an_outbox_is_sent_again_at_once(browser, home):
     assert browser.confirm("publications/vehicles/actions/retry-outbox", outbox="outbox1").status_code == 303
-    assert AttemptLog(home, "vehicles").of_outbox("outbox1") == ()
+    assert home.publication("vehicles").attempts.of_outbox("outbox1") == ()
     assert [path for _, path, _, _ in browser.api.asked] == ["/api/v2/dags/publish_vehicles/dagRuns"]
     assert told(home)[0][2:5] == (
         "outbox1",
@@ -328,13 +327,15 @@ def test_an_outbox_is_sent_again_at_once(browser, home):
 
 def test_an_outbox_of_a_backfill_is_left_to_its_own_run_which_alone_sends_it(browser, home):
     outbox(home, publication(), 2, [records("a")], mode="backfill", interval=(NOON, NOON + timedelta(hours=1)))
-    Outboxes(home, "vehicles").move("outbox2", "approved", reason="good")
-    AttemptLog(home, "vehicles").keep(failed_send("outbox2", shard=0, state="stopped", next_at=None, message="away"))
+    home.publication("vehicles").outboxes.set_status("outbox2", "approved", reason="good")
+    home.publication("vehicles").attempts.keep(
+        failed_send("outbox2", shard=0, state="stopped", next_at=None, message="away")
+    )
     path = "publications/vehicles/actions/retry-outbox"
     shown = browser.get(path, outbox="outbox2").text
     assert "its own run alone sends it, when its publish task is cleared" in shown
     assert browser.confirm(path, outbox="outbox2").status_code == 303
-    assert (browser.api.asked, AttemptLog(home, "vehicles").of_outbox("outbox2")) == ([], ())
+    assert (browser.api.asked, home.publication("vehicles").attempts.of_outbox("outbox2")) == ([], ())
     assert told(home)[0][4] == (
         "1 failed send is forgotten; now clear the publish task of its backfill in publish_vehicles: "
         "no other run sends it"
@@ -342,21 +343,21 @@ def test_an_outbox_of_a_backfill_is_left_to_its_own_run_which_alone_sends_it(bro
 
 
 def test_a_damaged_outbox_can_be_abandoned(browser, home):
-    home.write(PublicationFolder("vehicles").manifest("outbox1"), b"")
+    home.write(PublicationPaths("vehicles").manifest("outbox1"), b"")
     path = "publications/vehicles/actions/abandon-outbox"
     assert "its manifest can not be read" in browser.get(path, outbox="outbox1").text
     assert browser.confirm(path, outbox="outbox1").status_code == 303
-    assert Outboxes(home, "vehicles").status("outbox1").status == "abandoned"
-    assert State(home, "vehicles").pointer().owes_full == "outbox outbox1 was abandoned: as agreed (ana)"
+    assert home.publication("vehicles").outboxes.status("outbox1").status == "abandoned"
+    assert home.publication("vehicles").state.pointer().owes_full == "outbox outbox1 was abandoned: as agreed (ana)"
 
 
 def test_an_outbox_is_abandoned_with_who_and_why_and_a_full_run_is_owed(browser, home):
     path = "publications/vehicles/actions/abandon-outbox"
     assert "shard 0" in browser.get(path, outbox="outbox1").text
     assert browser.confirm(path, outbox="outbox1").status_code == 303
-    step = Outboxes(home, "vehicles").status("outbox1").steps[-1]
+    step = home.publication("vehicles").outboxes.status("outbox1").steps[-1]
     assert (step.status, step.reason) == ("abandoned", "as agreed (ana)")
-    assert State(home, "vehicles").pointer().owes_full == "outbox outbox1 was abandoned: as agreed (ana)"
+    assert home.publication("vehicles").state.pointer().owes_full == "outbox outbox1 was abandoned: as agreed (ana)"
     assert browser.api.asked == []
     assert browser.confirm(path, outbox="outbox1").status_code == 303
     again = browser.confirm("publications/vehicles/actions/retry-outbox", outbox="outbox1")
@@ -391,17 +392,19 @@ def test_quarantined_events_are_shown_without_content_and_tried_again_by_rule(br
     assert "holds nothing back by none" in refused.text
 
 
-def held_up(home: Storage, count: int, *, run: str = "run1") -> None:
+def held_up(home: Home, count: int, *, run: str = "run1") -> None:
     """A run that the guard against shrinking has stopped."""
     store = RunTables.of_home(home.root)
     assert store is not None
     store.run_started("vehicles", run, run_id=f"manual__{run}", mode="changes", sequence=2)
     store.run_failed("vehicles", f"manual__{run}", task="stage", message=f"{count} identities are gone")
     store.close()
-    write_shrink_report(home, "vehicles", run, count=count, held=4, limit=1, identities=[b'["a"]', f"car{ATTACK}"])
+    home.publication("vehicles").run(run).write_shrink_report(
+        ShrinkReport.of([b'["a"]', f"car{ATTACK}"], count=count, held=4, limit=1)
+    )
 
 
-def begun(home: Storage, run: str, *, ends: bool, mode: str = "changes") -> None:
+def begun(home: Home, run: str, *, ends: bool, mode: str = "changes") -> None:
     store = RunTables.of_home(home.root)
     assert store is not None
     store.run_started("vehicles", run, run_id=f"scheduled__{run}", mode=mode, sequence=3)

@@ -15,9 +15,7 @@ from builders.attempts import failed_send  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import Browser as Client  # noqa: E402
 from contexture.monitoring import RunTables, TransactionRow, TransactionStatus  # noqa: E402
-from contexture.storage.delivery import AttemptLog  # noqa: E402
-from contexture.storage.home import Storage  # noqa: E402
-from contexture.storage.outboxes import Outboxes  # noqa: E402
+from contexture.storage.home import Home  # noqa: E402
 from contexture_airflow.web import mount  # noqa: E402
 from e2e.browser import browser, missing  # noqa: E402
 
@@ -51,7 +49,7 @@ def pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path / "publications"))
     monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
-    fill(Storage(str(tmp_path / "home")))
+    fill(Home(str(tmp_path / "home")))
     client, style = Client("vehicles"), Path(mount.__file__).parent / "static" / "page.css"
     addresses = {f"{number}": f"publications/vehicles{part}" for number, part in enumerate(PARTS)}
     for name, address in {**addresses, "overview": ""}.items():
@@ -60,10 +58,12 @@ def pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def fill(home: Storage) -> None:
+def fill(home: Home) -> None:
     outbox(home, publication(), 1, [records("a")], name=OUTBOX)
-    Outboxes(home, "vehicles").move(OUTBOX, "approved", reason="good")
-    AttemptLog(home, "vehicles").keep(failed_send(OUTBOX, shard=0, state="stopped", next_at=None, message=MESSAGE))
+    home.publication("vehicles").outboxes.set_status(OUTBOX, "approved", reason="good")
+    home.publication("vehicles").attempts.keep(
+        failed_send(OUTBOX, shard=0, state="stopped", next_at=None, message=MESSAGE)
+    )
     store = RunTables.of_home(home.root)
     assert store is not None
     for number in range(40):

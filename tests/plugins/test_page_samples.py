@@ -20,8 +20,8 @@ from contexture.kafka.topics import (  # noqa: E402
     TopicsPlan,
     change_for,
 )
-from contexture.storage.home import Storage  # noqa: E402
-from contexture.storage.state import State, StatePointer  # noqa: E402
+from contexture.storage.home import Home  # noqa: E402
+from contexture.storage.state import StatePointer  # noqa: E402
 from contexture_airflow.web import pages  # noqa: E402
 
 ATTACK = '"><script>alert(1)</script>'
@@ -38,21 +38,21 @@ topics: {naming: fixed, topics: [structures]}
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     (tmp_path / "publications").mkdir()
     (tmp_path / "publications" / "vehicles.yaml").write_text(FILE)
     (tmp_path / "publications" / "structures.yaml").write_text(STRUCTURES)
     monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path / "publications"))
     monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
-    storage = Storage(str(tmp_path / "home"))
+    storage = Home(str(tmp_path / "home"))
     outbox(storage, publication(), 1, [records("a")])
-    State(storage, "vehicles").point(StatePointer(concluded_at=NOON, outbox="outbox1", sequence=1))
+    storage.publication("vehicles").state.commit(StatePointer(concluded_at=NOON, outbox="outbox1", sequence=1))
     return storage
 
 
 @pytest.fixture
-def browser(home: Storage) -> Browser:
+def browser(home: Home) -> Browser:
     return Browser("vehicles", "structures")
 
 
@@ -76,8 +76,8 @@ def test_without_what_was_read_there_are_no_samples(browser):
 def test_structures_are_shown_with_the_topics_they_would_go_to(home, browser):
     urn = "urn:sdmx:org.sdmx.infomodel.codelist.Codelist={}(1.0)"
     held = [Held(urn.format(name)) for name in ("CITY:CL_A", "CITY:CL_B", "OTHER:CL_C", f"CITY:{ATTACK}")]
-    state = State(home, "structures")
-    state.point(write_files(state, state_table(held)))
+    state = home.publication("structures").state
+    state.commit(write_files(state, state_table(held)))
     text = browser.get("publications/structures/samples").text
     assert "Where 4 structures that the target holds would go" in text
     assert f"<code>{urn.format('CITY:CL_A')}</code></th><td><code>structures</code></td>" in text

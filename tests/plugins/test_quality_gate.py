@@ -11,11 +11,9 @@ from builders.outboxes import NOON, outbox, publication, records
 from builders.structure_publications import structures
 from contexture.errors import ConfigurationError, RejectedError
 from contexture.sending.ledger_copies import LedgerCopies
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.state import State
+from contexture.storage.paths import PublicationPaths
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.quality_gate import judge
 from contexture_airflow.steps.settle import finish_open_transaction
@@ -24,27 +22,33 @@ VEHICLES = publication()
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return Storage(str(tmp_path))
+def storage(tmp_path: Path) -> Home:
+    return Home(str(tmp_path))
 
 
 class Gate:
     """One judgement, and what it said."""
 
-    def __init__(self, storage: Storage, *, superseded: bool = False) -> None:
+    def __init__(self, storage: Home, *, superseded: bool = False) -> None:
         self.storage, self.kafka, self.log = storage, FakeTarget(is_superseded=superseded), list[str]()
 
     def judge(self, manifest: Manifest, *, dry_run: bool = False) -> list[int]:
         staged = StagedOutbox(
             publication="vehicles", run=manifest.run, outbox=manifest.outbox, sequence=1, records=1, shards=(0,)
         )
-        return judge(self.storage, staged, dry_run=dry_run, target_for=self.kafka, report=self.log.append)
+        return judge(
+            self.storage.publication(staged.publication),
+            staged,
+            dry_run=dry_run,
+            target_for=self.kafka,
+            report=self.log.append,
+        )
 
     def status(self, manifest: Manifest) -> str:
-        return Outboxes(self.storage, "vehicles").status(manifest.outbox).status
+        return self.storage.publication("vehicles").outboxes.status(manifest.outbox).status
 
 
-def test_an_approved_outbox_gives_the_shards_that_have_records(storage: Storage) -> None:
+def test_an_approved_outbox_gives_the_shards_that_have_records(storage: Home) -> None:
     gate = Gate(storage)
     manifest = outbox(storage, VEHICLES, 1, [records("car1"), [], records("car2", topic="bikes")])
     assert gate.judge(manifest) == [0, 2]
@@ -52,7 +56,7 @@ def test_an_approved_outbox_gives_the_shards_that_have_records(storage: Storage)
     assert (gate.kafka.topics, gate.kafka.claims) == ({"cars", "bikes"}, ["outbox1"])
 
 
-def test_a_ledger_with_too_few_replicas_is_told_and_does_not_stop_the_run(storage: Storage) -> None:
+def test_a_ledger_with_too_few_replicas_is_told_and_does_not_stop_the_run(storage: Home) -> None:
     gate = Gate(storage)
     gate.kafka.copies = LedgerCopies("contexture.ledger.vehicles", replicas=1, in_sync=1, brokers=3)
     assert gate.judge(outbox(storage, VEHICLES, 1, [records("car1")])) == [0]
@@ -61,7 +65,7 @@ def test_a_ledger_with_too_few_replicas_is_told_and_does_not_stop_the_run(storag
     assert "contexture.ledger.vehicles 3 replicas with kafka-reassign-partitions" in warning
 
 
-def test_a_failed_critical_expectation_rejects_and_names_itself(storage: Storage) -> None:
+def test_a_failed_critical_expectation_rejects_and_names_itself(storage: Home) -> None:
     gate = Gate(storage)
     manifest = outbox(storage, VEHICLES, 1, [records("car1")], failed={"volume": "critical", "types": "warning"})
     with pytest.raises(RejectedError, match=r"1 critical expectation failed.*volume holds, found 7 of 9"):
@@ -70,7 +74,7 @@ def test_a_failed_critical_expectation_rejects_and_names_itself(storage: Storage
     assert gate.kafka.claims == []
 
 
-def test_an_empty_source_is_told_as_a_possible_misspelling(storage: Storage) -> None:
+def test_an_empty_source_is_told_as_a_possible_misspelling(storage: Home) -> None:
     gate = Gate(storage)
     manifest = outbox(storage, VEHICLES, 1, [[]], failed={"volume": "critical"})
     with pytest.raises(RejectedError, match=r"see that source\.service, service_path and types are spelt") as error:
@@ -79,49 +83,51 @@ def test_an_empty_source_is_told_as_a_possible_misspelling(storage: Storage) -> 
     assert gate.kafka.sent == []
 
 
-def test_an_empty_selection_of_a_registry_is_told_as_one(storage: Storage) -> None:
+def test_an_empty_selection_of_a_registry_is_told_as_one(storage: Home) -> None:
     manifest = outbox(storage, structures(name="vehicles"), 1, [[]], failed={"volume": "critical"})
     with pytest.raises(RejectedError, match=r"see that source\.select names agencies"):
         Gate(storage).judge(manifest)
 
 
-def test_a_dry_run_of_a_baseline_says_what_it_would_note(storage: Storage) -> None:
+def test_a_dry_run_of_a_baseline_says_what_it_would_note(storage: Home) -> None:
     gate = Gate(storage)
     manifest = outbox(storage, structures(name="vehicles"), 1, [[]])
     noted = manifest.model_copy(update={"baseline": True, "source_count": 12})
-    storage.write(PublicationFolder("vehicles").manifest(manifest.outbox), noted.to_json())
+    storage.write(PublicationPaths("vehicles").manifest(manifest.outbox), noted.to_json())
     assert gate.judge(manifest, dry_run=True) == []
     assert gate.log == ["dry run: 12 structures would be noted, and nothing sent: it is the first run"]
 
 
-def test_the_run_after_a_rejection_sends_none_of_it(storage: Storage) -> None:
+def test_the_run_after_a_rejection_sends_none_of_it(storage: Home) -> None:
     gate = Gate(storage)
     manifest = outbox(storage, VEHICLES, 1, [records("car1")], failed={"volume": "critical"})
     with pytest.raises(RejectedError):
         gate.judge(manifest)
-    finish_open_transaction(storage, VEHICLES, RunRequest(run_id="next"), gate.kafka, gate.log.append)
+    finish_open_transaction(
+        storage.publication(VEHICLES.name), VEHICLES, RunRequest(run_id="next"), gate.kafka, gate.log.append
+    )
     assert gate.kafka.sent == []
     assert gate.status(manifest) == "rejected"
 
 
-def test_a_failed_warning_passes_and_is_told(storage: Storage) -> None:
+def test_a_failed_warning_passes_and_is_told(storage: Home) -> None:
     gate = Gate(storage)
     manifest = outbox(storage, VEHICLES, 1, [records("car1")], failed={"freshness": "warning"})
     assert gate.judge(manifest) == [0]
     assert "warning: freshness holds (7 of 9)" in gate.log
 
 
-def test_topics_of_several_identities_are_told(storage: Storage) -> None:
+def test_topics_of_several_identities_are_told(storage: Home) -> None:
     gate = Gate(storage)
     manifest = outbox(storage, VEHICLES, 1, [records("car1")]).model_copy(update={"collisions": 2})
-    storage.write(PublicationFolder("vehicles").manifest(manifest.outbox), manifest.to_json())
+    storage.write(PublicationPaths("vehicles").manifest(manifest.outbox), manifest.to_json())
 
     gate.judge(manifest)
 
     assert "2 events have the topic of another identity: the report shows which" in gate.log
 
 
-def test_a_dry_run_previews_topics_and_counts_and_sends_nothing(storage: Storage) -> None:
+def test_a_dry_run_previews_topics_and_counts_and_sends_nothing(storage: Home) -> None:
     gate = Gate(storage)
     manifest = outbox(storage, VEHICLES, 1, [records("car1", "car2")])
     assert gate.judge(manifest, dry_run=True) == []
@@ -130,13 +136,13 @@ def test_a_dry_run_previews_topics_and_counts_and_sends_nothing(storage: Storage
     assert gate.kafka.topics == set()
 
 
-def test_judging_again_after_a_crash_goes_on(storage: Storage) -> None:
+def test_judging_again_after_a_crash_goes_on(storage: Home) -> None:
     gate = Gate(storage)
     manifest = outbox(storage, VEHICLES, 1, [records("car1")])
     assert gate.judge(manifest) == gate.judge(manifest) == [0]
 
 
-def test_an_outbox_at_its_end_is_not_judged_again(storage: Storage) -> None:
+def test_an_outbox_at_its_end_is_not_judged_again(storage: Home) -> None:
     gate = Gate(storage)
     manifest = outbox(storage, VEHICLES, 1, [records("car1")])
     gate.judge(manifest, dry_run=True)
@@ -144,7 +150,7 @@ def test_an_outbox_at_its_end_is_not_judged_again(storage: Storage) -> None:
         gate.judge(manifest)
 
 
-def test_an_outbox_that_another_instance_overtook_is_abandoned(storage: Storage) -> None:
+def test_an_outbox_that_another_instance_overtook_is_abandoned(storage: Home) -> None:
     gate = Gate(storage, superseded=True)
     manifest = outbox(storage, VEHICLES, 1, [records("car1")])
     with pytest.raises(ConfigurationError, match="came too late"):
@@ -152,15 +158,15 @@ def test_an_outbox_that_another_instance_overtook_is_abandoned(storage: Storage)
     assert gate.status(manifest) == "abandoned"
 
 
-def replayed(storage: Storage, **changes: object) -> Manifest:
+def replayed(storage: Home, **changes: object) -> Manifest:
     """The outbox of a backfill."""
     manifest = outbox(storage, VEHICLES, 1, [records("car1")], mode="backfill", interval=(NOON, NOON))
     manifest = manifest.model_copy(update=changes)
-    storage.write(PublicationFolder("vehicles").manifest(manifest.outbox), manifest.to_json())
+    storage.write(PublicationPaths("vehicles").manifest(manifest.outbox), manifest.to_json())
     return manifest
 
 
-def test_a_dry_run_of_a_backfill_tells_what_is_missing_left_out_and_where_it_goes(storage: Storage) -> None:
+def test_a_dry_run_of_a_backfill_tells_what_is_missing_left_out_and_where_it_goes(storage: Home) -> None:
     gate = Gate(storage)
     lacking = tuple(f"run {number}" for number in range(1, 23))
     manifest = replayed(
@@ -179,7 +185,7 @@ def test_a_dry_run_of_a_backfill_tells_what_is_missing_left_out_and_where_it_goe
     assert gate.status(manifest) == "rejected"
 
 
-def test_old_values_over_newer_ones_are_warned_of(storage: Storage) -> None:
+def test_old_values_over_newer_ones_are_warned_of(storage: Home) -> None:
     gate = Gate(storage)
     gate.judge(replayed(storage, replayed_from="source", sends_outdated=True))
     assert gate.log[:2] == [
@@ -188,21 +194,19 @@ def test_old_values_over_newer_ones_are_warned_of(storage: Storage) -> None:
     ]
 
 
-def concluded(storage: Storage, shards: int, name: str = "before") -> None:
+def concluded(storage: Home, shards: int, name: str = "before") -> None:
     """The outbox of an earlier run, with so many shards, at its end."""
     manifest = outbox(storage, VEHICLES, 1, [records("car1"), *[[] for _ in range(shards - 1)]], name=name)
-    outboxes = Outboxes(storage, "vehicles")
+    outboxes = storage.publication("vehicles").outboxes
     for step in ("approved", "concluded"):
-        outboxes.move(manifest.outbox, step, reason="a test says so")
-    pointer = State(storage, "vehicles").pointer()
+        outboxes.set_status(manifest.outbox, step, reason="a test says so")
+    pointer = storage.publication("vehicles").state.pointer()
     state = pointer.model_copy(update={"outbox": manifest.outbox})
-    storage.write(PublicationFolder("vehicles").current_state(), state.to_json())
+    storage.write(PublicationPaths("vehicles").current_state(), state.to_json())
 
 
 @pytest.mark.parametrize(("shards_before", "fences_all"), [(2, False), (1, True), (3, True)])
-def test_all_shards_are_fenced_when_their_number_changed(
-    storage: Storage, shards_before: int, fences_all: bool
-) -> None:
+def test_all_shards_are_fenced_when_their_number_changed(storage: Home, shards_before: int, fences_all: bool) -> None:
     concluded(storage, shards_before)
     gate = Gate(storage)
     gate.judge(outbox(storage, VEHICLES, 2, [records("car1"), records("car2")]))
@@ -211,21 +215,21 @@ def test_all_shards_are_fenced_when_their_number_changed(
     assert any("senders of all shards are fenced" in line for line in gate.log) is fences_all
 
 
-def test_all_shards_are_fenced_from_an_abandonment_to_the_next_concluded_outbox(storage: Storage) -> None:
+def test_all_shards_are_fenced_from_an_abandonment_to_the_next_concluded_outbox(storage: Home) -> None:
     concluded(storage, 2)
-    outboxes = Outboxes(storage, "vehicles")
+    outboxes = storage.publication("vehicles").outboxes
     given_up = outbox(storage, VEHICLES, 2, [records("car1"), []], name="given-up")
-    outboxes.move(given_up.outbox, "approved", reason="a test says so")
-    outboxes.move(given_up.outbox, "abandoned", reason="an operator says so")
+    outboxes.set_status(given_up.outbox, "approved", reason="a test says so")
+    outboxes.set_status(given_up.outbox, "abandoned", reason="an operator says so")
 
     gate, fenced = Gate(storage), []
     for sequence, end in ((3, "rejected"), (4, "concluded"), (5, "concluded")):
         manifest = outbox(storage, VEHICLES, sequence, [records("car1"), []], name=f"next{sequence}")
         if end == "rejected":
-            outboxes.move(manifest.outbox, "rejected", reason="a test says so")
+            outboxes.set_status(manifest.outbox, "rejected", reason="a test says so")
             continue
         gate.judge(manifest)
         fenced.append(gate.kafka.fenced_all)
-        outboxes.move(manifest.outbox, "concluded", reason="a test says so")
+        outboxes.set_status(manifest.outbox, "concluded", reason="a test says so")
 
     assert fenced == [True, False]

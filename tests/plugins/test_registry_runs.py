@@ -16,11 +16,11 @@ from contexture.errors import ConfigurationError
 from contexture.publications import fingerprint
 from contexture.sending import LedgerEntry
 from contexture.sources.sdmx import SelectorError
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.orders import StageOrder
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import QUARANTINE
-from contexture.storage.state import State, StatePointer
+from contexture.storage.state import StatePointer
 from contexture_airflow.run import RunPlan, RunRequest
 from contexture_airflow.steps.plan_run import decide, plan_run
 from contexture_airflow.steps.stage import place_order
@@ -30,18 +30,18 @@ KNOWN = StatePointer(outbox="outbox1", sequence=1, cluster="cluster-a", target="
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return Storage(str(tmp_path))
+def storage(tmp_path: Path) -> Home:
+    return Home(str(tmp_path))
 
 
 def asked(**request: Any) -> RunRequest:
     return RunRequest.model_validate({"run_id": "manual__1", **request})
 
 
-def planned(storage: Storage, pointer: StatePointer = FIRST, *, on_startup: str = "pending", **request: Any) -> RunPlan:
+def planned(storage: Home, pointer: StatePointer = FIRST, *, on_startup: str = "pending", **request: Any) -> RunPlan:
     owner = structures(resync={"on_startup": on_startup, "on_config_change": "none"})
-    State(storage, owner.name).point(pointer)
-    return plan_run(storage, owner, asked(**request), FakeTarget())
+    storage.publication(owner.name).state.commit(pointer)
+    return plan_run(storage.publication(owner.name), owner, asked(**request), FakeTarget())
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def planned(storage: Storage, pointer: StatePointer = FIRST, *, on_startup: str 
     ],
 )
 def test_the_first_run_sends_nothing_unless_somebody_wants_everything(
-    storage: Storage, on_startup: str, request_: dict[str, Any], mode: str, baseline: bool
+    storage: Home, on_startup: str, request_: dict[str, Any], mode: str, baseline: bool
 ) -> None:
     plan = planned(storage, on_startup=on_startup, **request_)
     assert (plan.mode, plan.baseline) == (mode, baseline)
@@ -68,42 +68,42 @@ def test_a_publication_in_mode_full_is_full_from_the_first_run_on() -> None:
     assert decide(structures(source={"mode": "full"}), FIRST, asked(), None)[0] == "full"
 
 
-def test_why_nothing_is_sent_is_told(storage: Storage) -> None:
+def test_why_nothing_is_sent_is_told(storage: Home) -> None:
     assert planned(storage).why == (
         "the first run notes what the registry holds and sends nothing (resync.on_startup is pending)"
     )
 
 
 @pytest.mark.parametrize(("request_", "mode"), [({}, "changes"), ({"mode": "full"}, "full")])
-def test_later_runs_are_no_baseline(storage: Storage, request_: dict[str, Any], mode: str) -> None:
+def test_later_runs_are_no_baseline(storage: Home, request_: dict[str, Any], mode: str) -> None:
     plan = planned(storage, KNOWN, **request_)
     assert (plan.mode, plan.baseline) == (mode, False)
 
 
-def test_what_is_owed_comes_before_a_baseline(storage: Storage) -> None:
+def test_what_is_owed_comes_before_a_baseline(storage: Home) -> None:
     plan = planned(storage, FIRST.model_copy(update={"owes_full": "asked for while it was paused"}))
     assert (plan.mode, plan.baseline) == ("full", False)
 
 
 @pytest.mark.parametrize("other", [{"cluster": "cluster-b"}, {"target": "SSL://broker:9093"}])
-def test_another_kafka_gets_everything_whatever_the_policy_says(storage: Storage, other: dict[str, str]) -> None:
+def test_another_kafka_gets_everything_whatever_the_policy_says(storage: Home, other: dict[str, str]) -> None:
     assert planned(storage, KNOWN.model_copy(update=other)).mode == "full"
 
 
-def test_a_changed_publication_follows_its_policy(storage: Storage) -> None:
+def test_a_changed_publication_follows_its_policy(storage: Home) -> None:
     pointer = KNOWN.model_copy(update={"fingerprint": "another"})
     assert planned(storage, pointer).mode == "changes"
     owner = structures()
-    State(storage, owner.name).point(pointer)
-    assert plan_run(storage, owner, asked(), FakeTarget()).mode == "full"
+    storage.publication(owner.name).state.commit(pointer)
+    assert plan_run(storage.publication(owner.name), owner, asked(), FakeTarget()).mode == "full"
 
 
-def test_quarantined_structures_are_tried_again_whatever_else_is_due(storage: Storage) -> None:
+def test_quarantined_structures_are_tried_again_whatever_else_is_due(storage: Home) -> None:
     outbox(storage, structures(), 1, [])
-    folder = PublicationFolder(structures().name)
+    folder = PublicationPaths(structures().name)
     row = dict.fromkeys(QUARANTINE.names) | {"ordinal": 4, "operation": "upsert", "scope": "X", "id": "urn"}
     row |= {"received_at": NOON, "rule": "identity", "severity": "error", "message": "wrong"}
-    with storage.replacing(f"{folder.quarantine('outbox1')}/structures.parquet") as path:
+    with storage.write_atomically(f"{folder.quarantine('outbox1')}/structures.parquet") as path:
         pq.write_table(pa.Table.from_pylist([row], schema=QUARANTINE), path)
 
     plan = planned(storage, KNOWN.model_copy(update={"owes_full": "asked for"}), retry_quarantine="outbox1")
@@ -111,39 +111,41 @@ def test_quarantined_structures_are_tried_again_whatever_else_is_due(storage: St
     assert (plan.mode, plan.baseline) == ("changes", False)
 
 
-def test_single_transactions_are_not_sent_again(storage: Storage) -> None:
+def test_single_transactions_are_not_sent_again(storage: Home) -> None:
     with pytest.raises(ConfigurationError, match="is never sent twice"):
         planned(storage, KNOWN, republish=True)
     assert planned(storage, KNOWN, republish=True, mode="full").mode == "full"
 
 
-def test_a_selector_that_can_not_be_read_is_told_before_anything_is_read(storage: Storage) -> None:
+def test_a_selector_that_can_not_be_read_is_told_before_anything_is_read(storage: Home) -> None:
     owner = structures(source={"select": "Codlist=ECB:*(*)"})
     with pytest.raises(SelectorError, match="did you mean Codelist"):
-        plan_run(storage, owner, asked(), FakeTarget())
+        plan_run(storage.publication(owner.name), owner, asked(), FakeTarget())
 
 
 @pytest.mark.parametrize(
     ("pointer", "request_", "told"), [(FIRST, {}, 7), (FIRST, {"mode": "full"}, None), (KNOWN, {}, None)]
 )
 def test_a_first_run_knows_how_far_another_instance_got(
-    storage: Storage, pointer: StatePointer, request_: dict[str, Any], told: int | None
+    storage: Home, pointer: StatePointer, request_: dict[str, Any], told: int | None
 ) -> None:
     owner = structures()
-    State(storage, owner.name).point(pointer)
+    storage.publication(owner.name).state.commit(pointer)
     row = LedgerEntry("other", 9, 3, 3, 3, 2, source_transaction=7, at=NOON)
     kafka = FakeTarget(ledger={0: row})
-    assert plan_run(storage, owner, asked(**request_), kafka).told == told
+    assert plan_run(storage.publication(owner.name), owner, asked(**request_), kafka).told == told
 
 
-def test_a_broker_s_publication_has_no_baseline(storage: Storage) -> None:
-    plan = plan_run(storage, publication(), asked(mode="changes"), FakeTarget())
+def test_a_broker_s_publication_has_no_baseline(storage: Home) -> None:
+    plan = plan_run(storage.publication("vehicles"), publication(), asked(mode="changes"), FakeTarget())
     assert (plan.mode, plan.baseline) == ("full", False)
 
 
-def test_the_order_says_that_nothing_is_to_be_sent(storage: Storage) -> None:
+def test_the_order_says_that_nothing_is_to_be_sent(storage: Home) -> None:
     owner = structures()
     plan = RunPlan(run="r", mode="changes", sequence=1, fingerprint=fingerprint(owner), why="", baseline=True)
-    placed = place_order(storage, owner, asked(), plan, lambda publication, interval: FakeTarget())
+    placed = place_order(
+        storage.publication(owner.name), owner, asked(), plan, lambda publication, interval: FakeTarget()
+    )
     order = StageOrder.model_validate_json(Path(placed.uri.removeprefix("file://")).read_bytes())
     assert (order.mode, order.baseline) == ("changes", True)

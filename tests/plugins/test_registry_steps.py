@@ -15,12 +15,10 @@ from builders.states import Held, held, state_table
 from contexture.errors import ConfigurationError, RejectedError, RetriableError
 from contexture.kafka import ClientSettings
 from contexture.sending.target import KafkaTarget
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import ExpectationResult, Manifest, QualityVerdict
 from contexture.storage.orders import StageOrder
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.state import State
+from contexture.storage.paths import PublicationPaths
 from contexture_airflow.run import RunPlan, RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.quality_gate import judge
@@ -35,13 +33,13 @@ LOG = (
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return Storage(str(tmp_path))
+def storage(tmp_path: Path) -> Home:
+    return Home(str(tmp_path))
 
 
-def approved(storage: Storage, **options: bool) -> Manifest:
+def approved(storage: Home, **options: bool) -> Manifest:
     manifest = registry_outbox(storage, CODELISTS, 3, LOG, **options)
-    Outboxes(storage, "codelists").move(manifest.outbox, "approved", reason="good")
+    storage.publication("codelists").outboxes.set_status(manifest.outbox, "approved", reason="good")
     return manifest
 
 
@@ -56,30 +54,38 @@ def staged(manifest: Manifest) -> StagedOutbox:
     )
 
 
-def conclude(storage: Storage, manifest: Manifest, kafka: FakeTarget) -> dict[str, object] | None:
-    found = conclude_run(storage, staged(manifest), kafka, lambda sentence: None, now=NOON + timedelta(days=1))
+def conclude(storage: Home, manifest: Manifest, kafka: FakeTarget) -> dict[str, object] | None:
+    found = conclude_run(
+        storage.publication(manifest.publication),
+        staged(manifest),
+        kafka,
+        lambda sentence: None,
+        now=NOON + timedelta(days=1),
+    )
     return None if found is None else dict(found)
 
 
-def status(storage: Storage, manifest: Manifest) -> str:
-    return Outboxes(storage, "codelists").status(manifest.outbox).status
+def status(storage: Home, manifest: Manifest) -> str:
+    return storage.publication("codelists").outboxes.status(manifest.outbox).status
 
 
-def run_settle(storage: Storage, kafka: FakeTarget) -> RunPlan:
-    return finish_open_transaction(storage, CODELISTS, RunRequest(run_id="next"), kafka, lambda sentence: None)
+def run_settle(storage: Home, kafka: FakeTarget) -> RunPlan:
+    return finish_open_transaction(
+        storage.publication(CODELISTS.name), CODELISTS, RunRequest(run_id="next"), kafka, lambda sentence: None
+    )
 
 
-def test_an_outbox_is_concluded_when_it_is_in_kafka(storage: Storage) -> None:
+def test_an_outbox_is_concluded_when_it_is_in_kafka(storage: Home) -> None:
     manifest, kafka = approved(storage), FakeTarget()
     kafka.stand(0, manifest.outbox, 3, 4, 12, deletions=True)
     counts = conclude(storage, manifest, kafka)
     assert counts is not None
     assert (counts["registry_transaction"], counts["flush"], counts["baseline"]) == (12, False, False)
-    assert State(storage, "codelists").pointer().watermark == "12"
+    assert storage.publication("codelists").state.pointer().watermark == "12"
 
 
 @pytest.mark.parametrize(("source", "deletions"), [(12, True), (13, False)])
-def test_an_outbox_that_another_instance_told_is_concluded(storage: Storage, source: int, deletions: bool) -> None:
+def test_an_outbox_that_another_instance_told_is_concluded(storage: Home, source: int, deletions: bool) -> None:
     manifest, kafka = approved(storage), FakeTarget()
     kafka.stand(0, "of another instance", 99, 7, source, deletions=deletions)
     assert conclude(storage, manifest, kafka) is not None
@@ -88,7 +94,7 @@ def test_an_outbox_that_another_instance_told_is_concluded(storage: Storage, sou
 
 @pytest.mark.parametrize(("source", "deletions", "found"), [(10, True, 0), (11, True, 2), (12, False, 3)])
 def test_an_outbox_that_was_told_in_part_is_not_concluded(
-    storage: Storage, source: int, deletions: bool, found: int
+    storage: Home, source: int, deletions: bool, found: int
 ) -> None:
     manifest, kafka = approved(storage), FakeTarget()
     kafka.stand(0, "of another instance", 99, 7, source, deletions=deletions)
@@ -97,26 +103,26 @@ def test_an_outbox_that_was_told_in_part_is_not_concluded(
     assert status(storage, manifest) == "approved"
 
 
-def test_a_flush_of_less_than_what_was_told_is_abandoned(storage: Storage) -> None:
+def test_a_flush_of_less_than_what_was_told_is_abandoned(storage: Home) -> None:
     flush = registry_outbox(storage, CODELISTS, 3, [RegistryChange(12, ("FREQ",))], flush=True)
-    Outboxes(storage, "codelists").move(flush.outbox, "approved", reason="good")
+    storage.publication("codelists").outboxes.set_status(flush.outbox, "approved", reason="good")
     kafka = FakeTarget()
     kafka.stand(0, "of another instance", 1, 7, 13)
     assert conclude(storage, flush, kafka) is None
     assert status(storage, flush) == "abandoned"
-    assert State(storage, "codelists").pointer().sequence == 0
+    assert storage.publication("codelists").state.pointer().sequence == 0
 
 
-def test_a_flush_is_not_concluded_by_what_others_told(storage: Storage) -> None:
+def test_a_flush_is_not_concluded_by_what_others_told(storage: Home) -> None:
     flush = registry_outbox(storage, CODELISTS, 3, [RegistryChange(12, ("FREQ",))], flush=True)
-    Outboxes(storage, "codelists").move(flush.outbox, "approved", reason="good")
+    storage.publication("codelists").outboxes.set_status(flush.outbox, "approved", reason="good")
     kafka = FakeTarget()
     kafka.stand(0, "of another instance", 1, 7, 12, deletions=True)
     with pytest.raises(ConfigurationError, match="0 of 1 records"):
         conclude(storage, flush, kafka)
 
 
-def test_settle_sends_what_others_have_not_told(storage: Storage) -> None:
+def test_settle_sends_what_others_have_not_told(storage: Home) -> None:
     manifest, kafka = approved(storage), FakeTarget()
     kafka.stand(0, "of another instance", 99, 7, 11)
     plan = run_settle(storage, kafka)
@@ -124,23 +130,32 @@ def test_settle_sends_what_others_have_not_told(storage: Storage) -> None:
     assert (plan.settled, plan.sequence, status(storage, manifest)) == ((manifest.outbox,), 4, "concluded")
 
 
-def test_settle_concludes_without_sending_what_others_told(storage: Storage) -> None:
+def test_settle_concludes_without_sending_what_others_told(storage: Home) -> None:
     manifest, kafka = approved(storage), FakeTarget()
     kafka.stand(0, "of another instance", 99, 7, 12, deletions=True)
     run_settle(storage, kafka)
     assert (kafka.sent, status(storage, manifest)) == ([], "concluded")
 
 
-def test_a_baseline_becomes_state_and_sends_nothing(storage: Storage) -> None:
+def test_a_baseline_becomes_state_and_sends_nothing(storage: Home) -> None:
     manifest = registry_outbox(storage, CODELISTS, 1, [], baseline=True).model_copy(update={"watermark": "40"})
-    folder = PublicationFolder("codelists")
+    folder = PublicationPaths("codelists")
     storage.write(folder.manifest(manifest.outbox), manifest.to_json())
-    with storage.replacing(f"{folder.state_delta(manifest.outbox)}/shard-00000.parquet") as path:
+    with storage.write_atomically(f"{folder.state_delta(manifest.outbox)}/shard-00000.parquet") as path:
         pq.write_table(state_table([Held("FREQ"), Held("AREA")]), path, filesystem=storage.filesystem)
     kafka, log = FakeTarget(), list[str]()
-    assert judge(storage, staged(manifest), dry_run=False, target_for=kafka, report=log.append) == []
+    assert (
+        judge(
+            storage.publication(manifest.publication),
+            staged(manifest),
+            dry_run=False,
+            target_for=kafka,
+            report=log.append,
+        )
+        == []
+    )
     assert conclude(storage, manifest, kafka) is not None
-    pointer = State(storage, "codelists").pointer()
+    pointer = storage.publication("codelists").state.pointer()
     assert (pointer.outbox, pointer.watermark, pointer.owes_full) == (manifest.outbox, "40", None)
     assert held(storage, "codelists") == {"FREQ": "a", "AREA": "a"}
     assert (kafka.sent, kafka.topics) == ([], set())
@@ -148,24 +163,30 @@ def test_a_baseline_becomes_state_and_sends_nothing(storage: Storage) -> None:
     assert any("baseline" in sentence for sentence in log)
 
 
-def baseline(storage: Storage, watermark: str | None) -> Manifest:
+def baseline(storage: Home, watermark: str | None) -> Manifest:
     manifest = registry_outbox(storage, CODELISTS, 1, [], baseline=True).model_copy(update={"watermark": watermark})
-    storage.write(PublicationFolder("codelists").manifest(manifest.outbox), manifest.to_json())
+    storage.write(PublicationPaths("codelists").manifest(manifest.outbox), manifest.to_json())
     return manifest
 
 
-def gate(storage: Storage, manifest: Manifest, kafka: FakeTarget) -> list[int]:
-    return judge(storage, staged(manifest), dry_run=False, target_for=kafka, report=lambda sentence: None)
+def gate(storage: Home, manifest: Manifest, kafka: FakeTarget) -> list[int]:
+    return judge(
+        storage.publication(manifest.publication),
+        staged(manifest),
+        dry_run=False,
+        target_for=kafka,
+        report=lambda sentence: None,
+    )
 
 
-def test_a_second_instance_begins_where_the_first_is(storage: Storage) -> None:
+def test_a_second_instance_begins_where_the_first_is(storage: Home) -> None:
     kafka, manifest = FakeTarget(), baseline(storage, "40")
     kafka.stand(0, "of another instance", 7, 3, 40)
     assert gate(storage, manifest, kafka) == []
     assert (status(storage, manifest), kafka.ledger[0].outbox) == ("approved", "of another instance")
 
 
-def test_an_instance_that_would_leave_a_gap_waits_for_the_one_that_lags(storage: Storage) -> None:
+def test_an_instance_that_would_leave_a_gap_waits_for_the_one_that_lags(storage: Home) -> None:
     kafka, manifest = FakeTarget(), baseline(storage, "40")
     kafka.stand(0, "of another instance", 7, 3, 38)
     with pytest.raises(RetriableError, match="up to transaction 38, and the registry is at 40") as waits:
@@ -176,9 +197,9 @@ def test_an_instance_that_would_leave_a_gap_waits_for_the_one_that_lags(storage:
     assert gate(storage, manifest, kafka) == []
 
 
-def test_an_instance_that_saw_nothing_in_the_gap_need_not_wait(storage: Storage) -> None:
+def test_an_instance_that_saw_nothing_in_the_gap_need_not_wait(storage: Home) -> None:
     kafka, manifest = FakeTarget(), baseline(storage, "40")
-    path = PublicationFolder("codelists").order(manifest.run)
+    path = PublicationPaths("codelists").order(manifest.run)
     order = StageOrder.model_validate_json(storage.read(path))
     storage.write(path, order.model_copy(update={"told": 38}).to_json())
     kafka.stand(0, "of another instance", 7, 3, 38)
@@ -186,35 +207,35 @@ def test_an_instance_that_saw_nothing_in_the_gap_need_not_wait(storage: Storage)
 
 
 @pytest.mark.parametrize("watermark", [None, "Sun, 01 Mar 2026 12:00:00 GMT"])
-def test_a_registry_without_numbers_begins_no_log(storage: Storage, watermark: str | None) -> None:
+def test_a_registry_without_numbers_begins_no_log(storage: Home, watermark: str | None) -> None:
     kafka = FakeTarget()
     assert gate(storage, baseline(storage, watermark), kafka) == []
     assert kafka.ledger == {}
 
 
-def test_a_full_run_that_is_owed_stays_owed_after_a_baseline(storage: Storage) -> None:
-    state = State(storage, "codelists")
-    state.point(state.pointer().model_copy(update={"owes_full": "a person said so"}))
+def test_a_full_run_that_is_owed_stays_owed_after_a_baseline(storage: Home) -> None:
+    state = storage.publication("codelists").state
+    state.commit(state.pointer().model_copy(update={"owes_full": "a person said so"}))
     manifest = registry_outbox(storage, CODELISTS, 1, [], baseline=True)
-    Outboxes(storage, "codelists").move(manifest.outbox, "approved", reason="good")
+    storage.publication("codelists").outboxes.set_status(manifest.outbox, "approved", reason="good")
     conclude(storage, manifest, FakeTarget())
     assert state.pointer().owes_full == "a person said so"
 
 
-def test_a_run_without_records_fences_no_other_instance(storage: Storage) -> None:
+def test_a_run_without_records_fences_no_other_instance(storage: Home) -> None:
     """Nothing listens at the address: claiming would not come back."""
     nowhere = ClientSettings.from_extra({"bootstrap.servers": "127.0.0.1:1"})
     manifest = registry_outbox(storage, CODELISTS, 1, [])
     assert KafkaTarget(nowhere, CODELISTS).claim(manifest)
 
 
-def test_an_empty_registry_is_told_as_a_selection_to_look_at(storage: Storage) -> None:
+def test_an_empty_registry_is_told_as_a_selection_to_look_at(storage: Home) -> None:
     manifest = registry_outbox(storage, CODELISTS, 1, [])
     failed = ExpectationResult(
         name="volume", severity="critical", success=False, on="structures", description="volume holds", observed="0"
     )
     verdict = QualityVerdict(outbox=manifest.outbox, approved=False, results=(failed,))
-    storage.write(PublicationFolder("codelists").verdict(manifest.outbox), verdict.to_json())
+    storage.write(PublicationPaths("codelists").verdict(manifest.outbox), verdict.to_json())
     with pytest.raises(RejectedError) as refused:
         gate(storage, manifest, FakeTarget())
     assert "source.select" in refused.value.next_step

@@ -14,9 +14,7 @@ from builders.outboxes import NOON, outbox, publication, records
 from builders.structure_publications import structures
 from contexture.errors import ConfigurationError
 from contexture.publications import Publication, fingerprint
-from contexture.storage.home import Storage
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.state import State
+from contexture.storage.home import Home
 from contexture_airflow.run import RunPlan, RunRequest
 from contexture_airflow.steps.conclude import conclude_outbox
 from contexture_airflow.steps.resync import (
@@ -43,22 +41,24 @@ SECOND = timedelta(seconds=1)
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return Storage(str(tmp_path))
+def storage(tmp_path: Path) -> Home:
+    return Home(str(tmp_path))
 
 
-def conclude_outbox_of(storage: Storage, made_for: Publication, sequence: int, mode: str) -> None:
+def conclude_outbox_of(storage: Home, made_for: Publication, sequence: int, mode: str) -> None:
     """Concludes an empty outbox of a publication."""
     manifest = outbox(storage, made_for, sequence, [[]], mode=mode)
-    Outboxes(storage, made_for.name).move(manifest.outbox, "approved", reason="test")
-    assert conclude_outbox(storage, manifest, made_for, FakeTarget(), now=NOON)
+    storage.publication(made_for.name).outboxes.set_status(manifest.outbox, "approved", reason="test")
+    assert conclude_outbox(storage.publication(manifest.publication), manifest, made_for, FakeTarget(), now=NOON)
 
 
-def plan_next(storage: Storage, made_for: Publication, start: RunStart | None = None) -> RunPlan:
+def plan_next(storage: Home, made_for: Publication, start: RunStart | None = None) -> RunPlan:
     """The plan of the run that a request starts, or the schedule, after all runs before it have ended."""
     conf = {} if start is None else start.trigger_arguments("asset__1")["conf"]
     request = RunRequest.model_validate({"run_id": "next", **conf})
-    return finish_open_transaction(storage, made_for, request, FakeTarget(), lambda sentence: None)
+    return finish_open_transaction(
+        storage.publication(made_for.name), made_for, request, FakeTarget(), lambda sentence: None
+    )
 
 
 def change(name: str) -> dict[str, str]:
@@ -116,21 +116,21 @@ def test_a_change_back_to_what_state_has_starts_a_run_because_another_may_be_und
     assert modes({"startup": False, "config_changed": [change("eager")]}, as_sent) == {"eager": "auto"}
 
 
-def test_a_start_finds_a_change_in_an_outbox_that_waits(storage: Storage) -> None:
+def test_a_start_finds_a_change_in_an_outbox_that_waits(storage: Home) -> None:
     renamed = publication(topics={"naming": "injective"})
     conclude_outbox_of(storage, VEHICLES, 1, "full")
-    assert starts_for_event([renamed], {"startup": True}, lambda name: made_of(storage, name))[0].reason == (
-        "the publication has changed"
-    )
+    assert starts_for_event([renamed], {"startup": True}, lambda name: made_of(storage.publication(name)))[
+        0
+    ].reason == ("the publication has changed")
     conclude_outbox_of(storage, renamed, 2, "full")
-    assert starts_for_event([renamed], {"startup": True}, lambda name: made_of(storage, name))[0].reason == (
-        "start of Contexture"
-    )
+    assert starts_for_event([renamed], {"startup": True}, lambda name: made_of(storage.publication(name)))[
+        0
+    ].reason == ("start of Contexture")
     outbox(storage, VEHICLES, 3, [records("car1")])
-    Outboxes(storage, "vehicles").move("outbox3", "approved", reason="test")
-    assert starts_for_event([renamed], {"startup": True}, lambda name: made_of(storage, name))[0].reason == (
-        "the publication has changed"
-    )
+    storage.publication("vehicles").outboxes.set_status("outbox3", "approved", reason="test")
+    assert starts_for_event([renamed], {"startup": True}, lambda name: made_of(storage.publication(name)))[
+        0
+    ].reason == ("the publication has changed")
 
 
 def test_start_and_change_in_one_event_start_one_run_that_sends_most() -> None:
@@ -185,31 +185,31 @@ def test_the_same_request_gives_the_same_run_id() -> None:
     ("mode", "owed"), [("full", "everything again (while it was paused)"), ("auto", None), ("changes", None)]
 )
 def test_a_paused_registry_s_publication_owes_what_was_asked_for(tmp_path: Path, mode: str, owed: str | None) -> None:
-    storage = Storage(str(tmp_path))
+    storage = Home(str(tmp_path))
     paused = [RunStart(name, mode, "everything again") for name in ("structures", "vehicles")]
     require_full_runs_of_paused(storage, [structures(), publication()], paused)
-    assert State(storage, "structures").pointer().owes_full == owed
-    assert State(storage, "vehicles").pointer().owes_full is None
+    assert storage.publication("structures").state.pointer().owes_full == owed
+    assert storage.publication("vehicles").state.pointer().owes_full is None
 
 
-def test_a_change_that_is_reverted_while_its_run_is_under_way_is_sent_again(storage: Storage) -> None:
+def test_a_change_that_is_reverted_while_its_run_is_under_way_is_sent_again(storage: Home) -> None:
     """A to B starts a run, B to A comes before that run concludes: the target must end as A."""
     renamed = publication(topics={"naming": "injective"})
     conclude_outbox_of(storage, VEHICLES, 1, "full")
     reverted = {"startup": False, "config_changed": [change("vehicles")]}
-    (start,) = starts_for_event([VEHICLES], reverted, lambda name: made_of(storage, name))
+    (start,) = starts_for_event([VEHICLES], reverted, lambda name: made_of(storage.publication(name)))
     conclude_outbox_of(storage, renamed, 2, "full")
     plan = plan_next(storage, VEHICLES, start)
     assert (plan.mode, plan.why) == ("full", "the publication has changed")
 
 
-def test_a_change_that_a_run_has_seen_already_sends_nothing_again(storage: Storage) -> None:
+def test_a_change_that_a_run_has_seen_already_sends_nothing_again(storage: Home) -> None:
     conclude_outbox_of(storage, VEHICLES, 1, "full")
     start = RunStart("vehicles", "auto", "the publication has changed", NOON)
     assert plan_next(storage, VEHICLES, start).mode == "changes"
 
 
-def test_going_back_after_a_run_that_sent_changes_alone_is_a_change(storage: Storage) -> None:
+def test_going_back_after_a_run_that_sent_changes_alone_is_a_change(storage: Home) -> None:
     """Records of that run are in the target in the other form."""
     renamed = publication(topics={"naming": "injective"})
     conclude_outbox_of(storage, VEHICLES, 1, "full")
@@ -227,33 +227,33 @@ def fresh_start() -> RunStart:
 EAGER_VEHICLES = publication(resync={"on_startup": "full", "on_config_change": "full"})
 
 
-def test_a_fresh_start_loads_once_where_the_scheduled_run_comes_first(storage: Storage) -> None:
+def test_a_fresh_start_loads_once_where_the_scheduled_run_comes_first(storage: Home) -> None:
     start = fresh_start()
     assert plan_next(storage, EAGER_VEHICLES).mode == "full"
     conclude_outbox_of(storage, EAGER_VEHICLES, 1, "full")
     assert plan_next(storage, EAGER_VEHICLES, start).mode == "changes"
 
 
-def test_a_fresh_start_loads_once_where_the_resynchronisation_comes_first(storage: Storage) -> None:
+def test_a_fresh_start_loads_once_where_the_resynchronisation_comes_first(storage: Home) -> None:
     assert plan_next(storage, EAGER_VEHICLES, fresh_start()).mode == "full"
     conclude_outbox_of(storage, EAGER_VEHICLES, 1, "full")
     assert plan_next(storage, EAGER_VEHICLES).mode == "changes"
 
 
-def test_a_fresh_start_loads_where_the_scheduled_run_has_failed(storage: Storage) -> None:
+def test_a_fresh_start_loads_where_the_scheduled_run_has_failed(storage: Home) -> None:
     assert plan_next(storage, EAGER_VEHICLES, fresh_start()).mode == "full"
 
 
-def test_a_later_start_loads_again(storage: Storage) -> None:
+def test_a_later_start_loads_again(storage: Home) -> None:
     conclude_outbox_of(storage, EAGER_VEHICLES, 1, "full")
-    full_at = State(storage, "vehicles").pointer().full_concluded_at
+    full_at = storage.publication("vehicles").state.pointer().full_concluded_at
     assert full_at is not None
     payload = {"startup": True, "since": (full_at + SECOND).isoformat()}
-    (start,) = starts_for_event([EAGER_VEHICLES], payload, lambda name: made_of(storage, name))
+    (start,) = starts_for_event([EAGER_VEHICLES], payload, lambda name: made_of(storage.publication(name)))
     assert plan_next(storage, EAGER_VEHICLES, start).mode == "full"
 
 
-def test_a_fresh_start_loads_once_where_each_run_of_the_publication_is_full(storage: Storage) -> None:
+def test_a_fresh_start_loads_once_where_each_run_of_the_publication_is_full(storage: Home) -> None:
     source = {**publication().source.model_dump(exclude_defaults=True), "mode": "full"}
     always = publication(source=source, resync={"on_startup": "pending"})
     (start,) = starts_for_event([always], {"startup": True, "since": NOON.isoformat()}, never)
@@ -262,6 +262,6 @@ def test_a_fresh_start_loads_once_where_each_run_of_the_publication_is_full(stor
     assert plan_next(storage, always).mode == "full"
 
 
-def test_a_fresh_start_loads_again_what_was_loaded_for_another_version_of_the_file(storage: Storage) -> None:
+def test_a_fresh_start_loads_again_what_was_loaded_for_another_version_of_the_file(storage: Home) -> None:
     conclude_outbox_of(storage, publication(topics={"naming": "injective"}), 1, "full")
     assert plan_next(storage, EAGER_VEHICLES, fresh_start()).mode == "full"

@@ -16,10 +16,10 @@ from builders.outboxes import publication
 from contexture.errors import ConfigurationError
 from contexture.monitoring import RunTables, RunTableWriter
 from contexture.monitoring.alerts import AlertKind, compose, kind_of
-from contexture.storage.home import Storage
-from contexture.storage.shrink_report import ShrinkReport, write_shrink_report
+from contexture.storage.home import Home
+from contexture.storage.shrink_report import ShrinkReport
 from contexture_airflow.alerts.run_alerts import alert_question, question_of
-from contexture_airflow.steps.shrink_approval import ShrinkDecision, asked_about, decide, decision_of, question
+from contexture_airflow.steps.shrink_approval import asked_about, decide, decision_of_event, question
 
 SOURCE = publication().source.model_dump(exclude_defaults=True)
 ASKING = publication(source={**SOURCE, "shrink_limit": {"beyond": "ask", "answer_hours": 2}})
@@ -34,9 +34,11 @@ APPROVED = {
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    made = Storage(str(tmp_path))
-    write_shrink_report(made, "vehicles", "run1", count=12, held=20, limit=10, identities=['["a"]'])
+def storage(tmp_path: Path) -> Home:
+    made = Home(str(tmp_path))
+    made.publication("vehicles").run("run1").write_shrink_report(
+        ShrinkReport.of(['["a"]'], count=12, held=20, limit=10)
+    )
     return made
 
 
@@ -44,11 +46,14 @@ def vanishing(*identities: str) -> ShrinkReport:
     return ShrinkReport(count=12, held=20, limit=10, identities=identities)
 
 
-def test_a_person_is_asked_only_where_the_publication_says_so(storage: Storage) -> None:
-    assert asked_about(storage, ASKING, "run1", SHRUNK) == vanishing('["a"]')
-    assert asked_about(storage, publication(), "run1", SHRUNK) is None
-    assert asked_about(storage, ASKING, "run1", ConfigurationError("no tenant", next_step="look")) is None
-    assert asked_about(storage, ASKING, "another run", SHRUNK) is None
+def test_a_person_is_asked_only_where_the_publication_says_so(storage: Home) -> None:
+    assert asked_about(storage.publication(ASKING.name), ASKING, "run1", SHRUNK) == vanishing('["a"]')
+    assert asked_about(storage.publication("vehicles"), publication(), "run1", SHRUNK) is None
+    assert (
+        asked_about(storage.publication(ASKING.name), ASKING, "run1", ConfigurationError("no tenant", next_step="look"))
+        is None
+    )
+    assert asked_about(storage.publication(ASKING.name), ASKING, "another run", SHRUNK) is None
 
 
 def test_the_question_says_how_much_and_what() -> None:
@@ -84,22 +89,22 @@ def test_no_identity_leaves_its_block_of_code(identity: str) -> None:
     ],
 )
 def test_only_a_plain_approval_by_somebody_deletes(event: dict[str, Any], approved: bool, told: str) -> None:
-    decision = ShrinkDecision.of_event(event)
+    decision = decision_of_event(event)
 
     assert decision.approved is approved
-    assert decision.told.startswith(told)
+    assert decision.clause.startswith(told)
 
 
-def test_an_approval_is_kept_with_the_run_and_among_the_interventions(storage: Storage) -> None:
+def test_an_approval_is_kept_with_the_run_and_among_the_interventions(storage: Home) -> None:
     store = RunTables.of_home(storage.root)
     assert store is not None
     with RunTableWriter(store, print) as journal:
-        decide(storage, journal, "vehicles", "run1", "manual__1", ShrinkDecision.of_event(APPROVED))
+        decide(storage.publication("vehicles"), journal, "run1", "manual__1", decision_of_event(APPROVED))
 
-    kept = decision_of(storage, "vehicles", "run1")
+    kept = storage.publication("vehicles").run("run1").shrink_decision()
     assert kept is not None
     assert kept.approved
-    assert decision_of(storage, "vehicles", "run2") is None
+    assert storage.publication("vehicles").run("run2").shrink_decision() is None
     (row,) = RunTables.of_home(storage.root).interventions("vehicles", limit=5)  # type: ignore[union-attr]
     assert (row.who, row.action, row.reason) == ("ada", "answer about shrinking", "they were sold")
     assert (row.outcome, row.run_id) == ("approved: the run goes on", "manual__1")
@@ -109,16 +114,16 @@ def test_an_approval_is_kept_with_the_run_and_among_the_interventions(storage: S
     ("event", "noted"),
     [({**APPROVED, "chosen_options": ["Reject"]}, ["rejected: nothing was sent"]), ({"error": "timeout"}, [])],
 )
-def test_without_an_approval_the_run_stops_as_ever(storage: Storage, event: dict[str, Any], noted: list[str]) -> None:
+def test_without_an_approval_the_run_stops_as_ever(storage: Home, event: dict[str, Any], noted: list[str]) -> None:
     store = RunTables.of_home(storage.root)
     with (
         RunTableWriter(store, print) as journal,
         pytest.raises(ConfigurationError, match="may vanish in one run") as stopped,
     ):
-        decide(storage, journal, "vehicles", "run1", "manual__1", ShrinkDecision.of_event(event))
+        decide(storage.publication("vehicles"), journal, "run1", "manual__1", decision_of_event(event))
 
     assert kind_of(stopped.value, "stage") is AlertKind.SHRINK_GUARD
-    assert decision_of(storage, "vehicles", "run1") is None
+    assert storage.publication("vehicles").run("run1").shrink_decision() is None
     rows = RunTables.of_home(storage.root).interventions("vehicles", limit=5)  # type: ignore[union-attr]
     assert [row.outcome for row in rows] == noted
 
@@ -157,6 +162,6 @@ def test_the_alert_says_what_would_be_deleted_what_is_safe_and_how_to_answer_unt
     assert '/tasks/stage/required_actions">' in mail.html
 
 
-def test_nobody_told_is_no_reason_to_fail(storage: Storage, caplog: pytest.LogCaptureFixture) -> None:
-    alert_question(storage, ASKING, vanishing('["a"]'), {}, logging.getLogger(__name__))  # type: ignore[typeddict-item]
+def test_nobody_told_is_no_reason_to_fail(storage: Home, caplog: pytest.LogCaptureFixture) -> None:
+    alert_question(storage.publication(ASKING.name), ASKING, vanishing('["a"]'), {}, logging.getLogger(__name__))  # type: ignore[typeddict-item]
     assert "could not be sent" in caplog.text

@@ -19,10 +19,8 @@ from contexture.monitoring import RunTables, RunTableWriter
 from contexture.monitoring.alerts import Failure
 from contexture.monitoring.own_events import EventType, OwnEvent
 from contexture.publications import Publication
-from contexture.storage.home import Storage
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.state import State
+from contexture.storage.home import Home
+from contexture.storage.paths import PublicationPaths
 from contexture_airflow.run import RunPlan, RunRequest, StagedOutbox
 from contexture_airflow.run_events import ShardNotes, open_journal, record_end, record_failure
 from contexture_airflow.steps.conclude import conclude_run
@@ -48,7 +46,7 @@ class Audit:
     """A publication of events, its home and a Kafka in memory."""
 
     def __init__(self, home: Path) -> None:
-        self.storage = Storage(str(home))
+        self.storage = Home(str(home))
         found = RunTables.of_home(self.storage.root)
         assert found is not None
         self.store, self.kafka, self.publication = found, FakeTarget(), audit()
@@ -59,18 +57,27 @@ class Audit:
 
     def planned(self, run_id: str, **request: Any) -> tuple[RunRequest, RunPlan]:
         asked = RunRequest.model_validate({"run_id": run_id, **request})
-        return asked, finish_open_transaction(self.storage, self.publication, asked, self.kafka, silent)
+        return asked, finish_open_transaction(
+            self.storage.publication(self.publication.name), self.publication, asked, self.kafka, silent
+        )
 
     def staged(self, asked: RunRequest, plan: RunPlan) -> StagedOutbox:
-        order = place_order(self.storage, self.publication, asked, plan, self.kafka)
-        return stage_operations(self.storage, asked, order, silent)
+        order = place_order(self.storage.publication(self.publication.name), self.publication, asked, plan, self.kafka)
+        return stage_operations(self.storage.publication(order.publication), asked, order, silent)
 
     def finished(self, staged: StagedOutbox) -> None:
-        manifest = Outboxes(self.storage, "audit").manifest(staged.outbox)
-        for shard in judge(self.storage, staged, dry_run=False, target_for=self.kafka, report=silent):
-            attempts = attempts_of(Outboxes(self.storage, "audit"), staged.outbox, shard, self.publication)
-            send_shard(self.storage, manifest, shard, self.kafka, attempts)
-        assert conclude_run(self.storage, staged, self.kafka, silent, now=datetime.now(UTC)) is not None
+        manifest = self.storage.publication("audit").outboxes.manifest(staged.outbox)
+        for shard in judge(
+            self.storage.publication(staged.publication), staged, dry_run=False, target_for=self.kafka, report=silent
+        ):
+            attempts = attempts_of(self.storage.publication("audit"), staged.outbox, shard, self.publication)
+            send_shard(self.storage.publication(manifest.publication), manifest, shard, self.kafka, attempts)
+        assert (
+            conclude_run(
+                self.storage.publication(staged.publication), staged, self.kafka, silent, now=datetime.now(UTC)
+            )
+            is not None
+        )
 
     def ran(self, run_id: str, **request: Any) -> StagedOutbox:
         staged = self.staged(*self.planned(run_id, **request))
@@ -121,7 +128,7 @@ def test_a_run_that_was_rejected_or_lost_its_way_is_told_by_the_next_one(home: A
 def test_events_of_a_dry_run_are_told_by_the_next_one_though_nothing_has_happened_since(home: Audit) -> None:
     home.happens("a")
     dry = home.staged(*home.planned("run1"))
-    judge(home.storage, dry, dry_run=True, target_for=home.kafka, report=silent)
+    judge(home.storage.publication(dry.publication), dry, dry_run=True, target_for=home.kafka, report=silent)
     assert home.ran("run2").records == 2
     assert home.sent() == [("ops", "a"), ("ops-too", "a")]
 
@@ -129,7 +136,7 @@ def test_events_of_a_dry_run_are_told_by_the_next_one_though_nothing_has_happene
 def test_an_outbox_that_was_approved_is_finished_first(home: Audit) -> None:
     home.happens("a")
     staged = home.staged(*home.planned("run1"))
-    judge(home.storage, staged, dry_run=False, target_for=home.kafka, report=silent)
+    judge(home.storage.publication(staged.publication), staged, dry_run=False, target_for=home.kafka, report=silent)
     home.happens("b")
     home.ran("run2")
     assert [outbox_id for topic, outbox_id in home.sent() if topic == "ops"] == ["a", "b"]
@@ -144,7 +151,7 @@ def test_a_full_run_sends_all_that_is_still_held_again_with_the_same_ids(home: A
 
 
 def ids(home: Audit, staged: StagedOutbox) -> list[bytes]:
-    path = f"{PublicationFolder('audit').shard(staged.outbox, 0)}/part-00000.parquet"
+    path = f"{PublicationPaths('audit').shard(staged.outbox, 0)}/part-00000.parquet"
     found: list[bytes] = pq.read_table(home.storage.path(path)).column("header:ce_id").to_pylist()
     return found
 
@@ -165,11 +172,11 @@ def test_transactions_are_cut_as_the_publication_says_and_the_watermark_moves_wi
     for name in "abc":
         home.happens(name)
     staged = home.staged(*home.planned("run1"))
-    assert Outboxes(home.storage, "audit").manifest(staged.outbox).transactions == 2
-    assert State(home.storage, "audit").pointer().watermark is None
+    assert home.storage.publication("audit").outboxes.manifest(staged.outbox).transactions == 2
+    assert home.storage.publication("audit").state.pointer().watermark is None
     home.finished(staged)
     last = home.store.events_after(0, limit=10)[-1]
-    assert State(home.storage, "audit").pointer().watermark == str(last.place)
+    assert home.storage.publication("audit").state.pointer().watermark == str(last.place)
 
 
 def test_a_backfill_is_refused_with_what_to_do_instead(home: Audit) -> None:
@@ -190,7 +197,12 @@ def test_a_run_notes_who_started_it_and_that_its_configuration_changed(home: Aud
     asked = {"run_id": "manual__1", "run_type": "manual", "triggered_by": "ana", "reason": "a try", "mode": "full"}
     with open_journal(home.storage, silent) as journal:
         finish_open_transaction(
-            home.storage, publication(), RunRequest.model_validate(asked), home.kafka, silent, journal
+            home.storage.publication("vehicles"),
+            publication(),
+            RunRequest.model_validate(asked),
+            home.kafka,
+            silent,
+            journal,
         )
     assert told(home) == [
         (
@@ -207,11 +219,16 @@ def test_a_run_notes_who_started_it_and_that_its_configuration_changed(home: Aud
             },
         )
     ]
-    state = State(home.storage, "vehicles")
-    state.point(state.pointer().model_copy(update={"fingerprint": "before", "outbox": "outbox1"}))
+    state = home.storage.publication("vehicles").state
+    state.commit(state.pointer().model_copy(update={"fingerprint": "before", "outbox": "outbox1"}))
     with open_journal(home.storage, silent) as journal:
         finish_open_transaction(
-            home.storage, publication(), RunRequest(run_id="manual__2"), home.kafka, silent, journal
+            home.storage.publication("vehicles"),
+            publication(),
+            RunRequest(run_id="manual__2"),
+            home.kafka,
+            silent,
+            journal,
         )
     (_, changed), (kind, _) = told(home)[1:]
     assert (changed["fingerprint_before"], changed["mode"], kind) == ("before", "full", "run.started")
@@ -239,7 +256,9 @@ def test_failures_stopped_sends_and_ends_are_noted_without_data(home: Audit) -> 
 
 def test_runs_that_tell_events_give_the_next_one_nothing_to_tell(home: Audit) -> None:
     with open_journal(home.storage, silent) as journal:
-        finish_open_transaction(home.storage, audit(), RunRequest(run_id="manual__1"), home.kafka, silent, journal)
+        finish_open_transaction(
+            home.storage.publication(audit().name), audit(), RunRequest(run_id="manual__1"), home.kafka, silent, journal
+        )
         record_end(journal, audit(), "run1", "manual__1", "outbox1", {"records": 1})
     assert events(home) == []
 

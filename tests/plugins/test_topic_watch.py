@@ -14,13 +14,11 @@ from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, outbox, publication, records
 from builders.states import Held
 from contexture.errors import ConfigurationError
-from contexture.storage.home import Storage
-from contexture.storage.known_topics import known_topics
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.state import State, StatePointer
+from contexture.storage.paths import PublicationPaths
+from contexture.storage.state import StatePointer
 from contexture_airflow.run import RunPlan, RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
@@ -35,17 +33,19 @@ class City:
     """One publication with its storage and its Kafka, and what its tasks reported."""
 
     def __init__(self, home: Path) -> None:
-        self.storage, self.kafka, self.log = Storage(str(home)), FakeTarget(), list[str]()
+        self.storage, self.kafka, self.log = Home(str(home)), FakeTarget(), list[str]()
 
     def settled(self, **request: object) -> RunPlan:
         asked = RunRequest.model_validate({"run_id": "next", **request})
-        return finish_open_transaction(self.storage, VEHICLES, asked, self.kafka, self.log.append)
+        return finish_open_transaction(
+            self.storage.publication(VEHICLES.name), VEHICLES, asked, self.kafka, self.log.append
+        )
 
     def prepared(self, sequence: int, *cars: Held, mode: str = "changes") -> Manifest:
         rows = [(topic, car.name.encode(), b"{}") for car in cars for topic in car.topics]
         manifest = outbox(self.storage, VEHICLES, sequence, [rows], mode=mode)
-        folder = PublicationFolder("vehicles")
-        with self.storage.replacing(f"{folder.state_delta(manifest.outbox)}/shard-00000.parquet") as path:
+        folder = PublicationPaths("vehicles")
+        with self.storage.write_atomically(f"{folder.state_delta(manifest.outbox)}/shard-00000.parquet") as path:
             pq.write_table(states.state_table(cars), path)
         order = StageOrder.from_file(self.storage, folder.order(manifest.run))
         owed = order.model_copy(update={"owed": self.pointer().owes_full})
@@ -53,14 +53,26 @@ class City:
         return manifest
 
     def judged(self, manifest: Manifest) -> None:
-        judge(self.storage, self._staged(manifest), dry_run=False, target_for=self.kafka, report=self.log.append)
+        judge(
+            self.storage.publication(manifest.publication),
+            self._staged(manifest),
+            dry_run=False,
+            target_for=self.kafka,
+            report=self.log.append,
+        )
 
     def sent(self, manifest: Manifest) -> None:
-        attempts = attempts_of(Outboxes(self.storage, "vehicles"), manifest.outbox, 0, VEHICLES)
-        send_shard(self.storage, manifest, 0, self.kafka, attempts)
+        attempts = attempts_of(self.storage.publication("vehicles"), manifest.outbox, 0, VEHICLES)
+        send_shard(self.storage.publication(manifest.publication), manifest, 0, self.kafka, attempts)
 
     def concluded(self, manifest: Manifest) -> bool:
-        found = conclude_run(self.storage, self._staged(manifest), self.kafka, self.log.append, now=NOON)
+        found = conclude_run(
+            self.storage.publication(manifest.publication),
+            self._staged(manifest),
+            self.kafka,
+            self.log.append,
+            now=NOON,
+        )
         return found is not None
 
     def ran(self, manifest: Manifest) -> None:
@@ -69,7 +81,7 @@ class City:
         assert self.concluded(manifest)
 
     def pointer(self) -> StatePointer:
-        return State(self.storage, "vehicles").pointer()
+        return self.storage.publication("vehicles").state.pointer()
 
     def lost(self) -> tuple[str, ...]:
         """The removed topics that state names."""
@@ -201,7 +213,7 @@ def test_another_cluster_has_topics_of_its_own(city: City) -> None:
 def test_topics_of_which_nothing_is_recorded_become_known_without_an_alarm(city: City) -> None:
     city.storage.remove("vehicles/topics.json")
     assert (city.settled().mode, city.lost()) == ("changes", ())
-    known = known_topics(city.storage, "vehicles")
+    known = city.storage.publication("vehicles").known_topics()
     assert known is not None
     assert known.ids == {"cars": "cars-0", "bikes": "bikes-0"}
 
@@ -222,7 +234,7 @@ def test_a_backfill_whose_topic_was_removed_while_it_was_sent_is_abandoned(city:
     with pytest.raises(ConfigurationError, match="cars was removed from Kafka") as refused:
         city.concluded(past)
     assert refused.value.next_step == "start the backfill of this interval again"
-    assert Outboxes(city.storage, "vehicles").status("past").status == "abandoned"
+    assert city.storage.publication("vehicles").outboxes.status("past").status == "abandoned"
     # The backfill is no part of state, and the next run of the publication notices the same.
     assert city.lost() == ()
     assert city.settled().mode == "full"

@@ -8,29 +8,29 @@ import pytest
 
 from builders.outboxes import publication
 from contexture.errors import ConfigurationError
-from contexture.storage.home import Storage
-from contexture.storage.state import State, StatePointer
+from contexture.storage.home import Home
+from contexture.storage.state import StatePointer
 from contexture_airflow.steps.verify import to_verify
 
 KNOWN = [publication(name=name) for name in ("bikes", "cars", "trams")]
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    opened = Storage(str(tmp_path))
-    State(opened, "cars").point(StatePointer(generation=1, outbox="outbox1"))
+def storage(tmp_path: Path) -> Home:
+    opened = Home(str(tmp_path))
+    opened.publication("cars").state.commit(StatePointer(generation=1, outbox="outbox1"))
     return opened
 
 
-def test_without_names_all_that_have_published_something_are_verified(storage: Storage) -> None:
+def test_without_names_all_that_have_published_something_are_verified(storage: Home) -> None:
     assert to_verify(storage, KNOWN, []) == ["cars"]
 
 
-def test_named_ones_are_verified_once_each(storage: Storage) -> None:
+def test_named_ones_are_verified_once_each(storage: Home) -> None:
     assert to_verify(storage, KNOWN, ["trams", "cars", "trams"]) == ["trams", "cars"]
 
 
-def test_a_name_that_does_not_exist_is_told_with_those_that_do(storage: Storage) -> None:
+def test_a_name_that_does_not_exist_is_told_with_those_that_do(storage: Home) -> None:
     with pytest.raises(ConfigurationError, match="there is no publication 'ferries'") as failure:
         to_verify(storage, KNOWN, ["ferries"])
 

@@ -24,7 +24,7 @@ from builders.structure_runs import StructurePreparer, only, registry_publicatio
 from contexture.monitoring.own_events import EventType, StoredEvent
 from contexture.monitoring.own_events_outbox import EventBatch, prepare
 from contexture.publications import Publication, fingerprint, load_file
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import StageOrder
 
@@ -158,12 +158,12 @@ def test_what_a_publication_stores_and_sends_stays_the_same(
 def test_own_events_stay_the_same(tmp_path: Path) -> None:
     settings = {"source": {"kind": "operations"}, "topics": {"topics": ["operations"]}}
     owner = Publication.model_validate({"name": "own", "message": {"format": "operations"}, **settings})
-    storage = Storage(str(tmp_path))
+    storage = Home(str(tmp_path))
     order = StageOrder(
         publication=owner, fingerprint=fingerprint(owner), home=storage.root, run="run1", mode="changes", sequence=1
     )
     data = '{"outbox":"o1","reason":"wrong source","abandoned_by":"ada"}'
     event = StoredEvent(7, "a" * 32, EventType.OUTBOX_ABANDONED, "vehicles", MORNING, data)
-    manifest = prepare(storage, order, EventBatch([event], 0, "7"))
+    manifest = prepare(storage.publication(order.publication.name), order, EventBatch([event], 0, "7"))
     found = {"fingerprint": order.fingerprint, "manifest": manifest_of(manifest)}
     assert_as_before("own-events", {**found, "sent": sent_of(storage, manifest)})

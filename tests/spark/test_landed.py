@@ -10,7 +10,8 @@ import pytest
 
 from contexture.sources.ngsi.broker import EntityPage
 from contexture.sources.ngsi.entity_head import EntityHead
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
+from contexture.storage.home import Home
 from spark_jobs.data_sources.ngsi import landing_rows
 from spark_jobs.entities.landing import Landed
 
@@ -28,7 +29,7 @@ def land(home: Path, *sightings: EntityHead, walk: int = 0, bodies: bool = True)
 
 
 def look(home: Path) -> Landed:
-    return Landed.look(Storage(str(home)), "landing")
+    return Landed.look(StoredFolder(Home(str(home)), "landing"))
 
 
 def seen(id_: str, hour: int, *, path: str | None = "/a") -> EntityHead:

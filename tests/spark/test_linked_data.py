@@ -17,7 +17,6 @@ from contexture.sources.http.connection import BrokerConnection
 from contexture.storage.conclusion import conclude
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.outboxes import Outboxes
 from contexture_sandbox.context_broker import TestBroker
 from contexture_sandbox.context_broker.linked_data import LinkedDataFace
 from spark_jobs.entities.read import read_entities
@@ -62,8 +61,10 @@ class LinkedRuns(Preparer):
         """The outbox of a new run, sent and concluded."""
         self.landed(broker, mode)
         manifest = self.again(f"run{self.runs}", mode=mode)
-        Outboxes(self.storage, self.publication.name).move(manifest.outbox, "approved", reason="a test says so")
-        conclude(self.storage, manifest, cluster="c", target="t")
+        self.storage.publication(self.publication.name).outboxes.set_status(
+            manifest.outbox, "approved", reason="a test says so"
+        )
+        conclude(self.storage.publication(manifest.publication), manifest, cluster="c", target="t")
         return manifest
 
     def told(self, manifest: Manifest) -> dict[str, Any]:
@@ -177,7 +178,7 @@ def test_each_instance_of_an_attribute_is_an_event_and_ends_for_itself(
 
 
 def _last(city: LinkedRuns) -> Manifest:
-    return Outboxes(city.storage, city.publication.name).manifest(city.state.pointer().outbox or "")
+    return city.storage.publication(city.publication.name).outboxes.manifest(city.state.pointer().outbox or "")
 
 
 @pytest.mark.parametrize("flavour", ["orion-ld", "scorpio"])

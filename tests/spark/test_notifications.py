@@ -15,14 +15,12 @@ from builders.outboxes import publication
 from contexture.publications import Publication, fingerprint
 from contexture.sources.http.connection import BrokerConnection
 from contexture.storage.conclusion import conclude
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import Retry, StageOrder
 from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.quarantine import write_retry_landing
-from contexture.storage.state import State
+from contexture.storage.paths import PublicationPaths
+from contexture.storage.quarantine_retry import write_retry_landing
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from spark_jobs.entities.judge import judge_outbox
 from spark_jobs.entities.prepare import prepare
@@ -51,11 +49,11 @@ class Runs:
 
     def __init__(self, spark: SparkSession, home: Path, owner: Publication) -> None:
         self.spark = spark
-        self.storage = Storage(str(home))
+        self.storage = Home(str(home))
         self.owner = owner
-        self.folder = PublicationFolder(owner.name)
-        self.outboxes = Outboxes(self.storage, owner.name)
-        self.state = State(self.storage, owner.name)
+        self.folder = PublicationPaths(owner.name)
+        self.outboxes = self.storage.publication(owner.name).outboxes
+        self.state = self.storage.publication(owner.name).state
         self.number = 0
         self.judges = False
 
@@ -91,8 +89,8 @@ class Runs:
         """The outbox of a new run, concluded."""
         manifest = self.prepare(mode, connection, **asked)
         assert self.approved
-        self.outboxes.move(manifest.outbox, "approved", reason="a test says so")
-        conclude(self.storage, manifest, cluster="c", target="t")
+        self.outboxes.set_status(manifest.outbox, "approved", reason="a test says so")
+        conclude(self.storage.publication(manifest.publication), manifest, cluster="c", target="t")
         return manifest
 
     def retried(self, outbox: str) -> Manifest:
@@ -108,9 +106,14 @@ class Runs:
             sequence=self.number,
             retry=retry,
         )
-        manifest = prepare(self.spark, order, write_retry_landing(order, retry), Stopwatch())
-        self.outboxes.move(manifest.outbox, "approved", reason="a test says so")
-        conclude(self.storage, manifest, cluster="c", target="t")
+        manifest = prepare(
+            self.spark,
+            order,
+            write_retry_landing(Home(order.home).publication(order.publication.name), order, retry),
+            Stopwatch(),
+        )
+        self.outboxes.set_status(manifest.outbox, "approved", reason="a test says so")
+        conclude(self.storage.publication(manifest.publication), manifest, cluster="c", target="t")
         return manifest
 
     def rows(self, manifest: Manifest) -> list[dict[str, Any]]:
@@ -333,8 +336,8 @@ def test_a_run_that_is_done_again_takes_what_it_took_and_the_next_one_the_rest(r
     first = cars.prepare()
     cars.notify(entity(2, speed=2))
     assert cars.again() == first
-    cars.outboxes.move(first.outbox, "approved", reason="a test says so")
-    conclude(cars.storage, first, cluster="c", target="t")
+    cars.outboxes.set_status(first.outbox, "approved", reason="a test says so")
+    conclude(cars.storage.publication(first.publication), first, cluster="c", target="t")
     assert cars.waiting() == 1
     assert cars.told(cars.concluded()) == [("car2", {"speed": 2})]
 
@@ -343,7 +346,7 @@ def test_what_a_rejected_run_took_is_told_by_the_next_one(runs: Callable[..., Ru
     cars = runs()
     cars.notify(entity(1, speed=1))
     rejected = cars.prepare()
-    cars.outboxes.move(rejected.outbox, "rejected", reason="dry run")
+    cars.outboxes.set_status(rejected.outbox, "rejected", reason="dry run")
     again = cars.concluded()
     assert again.outbox != rejected.outbox
     assert cars.told(again) == [("car1", {"speed": 1})]

@@ -17,8 +17,6 @@ from builders.preparing import Preparer
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.storage.delivery import DeadLetterIndex
 from contexture.storage.manifests import Manifest
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.shrink_report import read_shrink_report
 from spark_jobs.entities import prepare
 from spark_jobs.entities.rows import rendered_folder
 from spark_jobs.shared.context import StageContext
@@ -480,7 +478,7 @@ def test_too_many_deletions_stop_the_run_until_they_are_confirmed(preparer: Prep
 
     with pytest.raises(ConfigurationError, match="3 of 4 identities are gone") as stopped:
         runs.prepare([car(0, 10)])
-    held_up = read_shrink_report(runs.storage, "vehicles", "run3")
+    held_up = runs.storage.publication("vehicles").run("run3").shrink_report()
     confirmed = runs.again("run3", confirm_shrink=True)
 
     assert "confirm_shrink" in stopped.value.next_step
@@ -566,7 +564,7 @@ def test_a_prepared_outbox_is_left_as_it_is_and_put_on_the_list_at_last(preparer
     assert runs.again("run1") == manifest
 
     assert runs.storage.read(f"{shard}/part-00000.parquet") == b"untouched"
-    assert [item.outbox for item in Outboxes(runs.storage, "vehicles").pending()] == [manifest.outbox]
+    assert [item.outbox for item in runs.storage.publication("vehicles").outboxes.pending()] == [manifest.outbox]
 
 
 def test_transactions_and_positions_are_dense_in_each_shard(preparer: Prepare) -> None:
@@ -614,7 +612,7 @@ def test_an_event_that_a_storage_does_not_list_yet_is_not_left_unsent(
 
     def listed_late(spark: SparkSession, preparation: StageContext) -> Any:
         folder = rendered_folder(preparation.work, 0)
-        runs.storage.remove(f"{folder}/{runs.storage.files(folder, '.parquet')[0]}")
+        folder.remove(folder.files(".parquet")[0])
         return assembled(spark, preparation)
 
     monkeypatch.setattr(prepare, "assemble", listed_late)

@@ -15,10 +15,10 @@ from builders.counted_broker import CountedBroker
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.publications import Publication, fingerprint
 from contexture.sources.http.connection import BrokerConnection
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import LandingManifest, Mode
 from contexture.storage.orders import StageOrder
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import LANDING
 from contexture_sandbox.context_broker import ConcurrentWriter, SeedEntity, TestBroker
 from contexture_sandbox.context_broker.loading import load
@@ -64,7 +64,7 @@ def connection(broker: TestBroker) -> BrokerConnection:
 
 
 def rows(home: Path, manifest: LandingManifest) -> pa.Table:
-    folder = home / PublicationFolder("cars").landing(manifest.run)
+    folder = home / PublicationPaths("cars").landing(manifest.run)
     tables = [pq.read_table(folder / name) for name in sorted(manifest.files)]
     return pa.concat_tables(tables).sort_by("ordinal")
 
@@ -194,7 +194,7 @@ def test_a_pull_with_a_manifest_is_not_read_again(spark: SparkSession, broker: T
 def test_what_a_killed_pull_left_is_removed_first(spark: SparkSession, broker: TestBroker, tmp_path: Path) -> None:
     broker.load([car(1)])
     first = read_entities(spark, order(tmp_path), connection(broker), None)
-    Storage(str(tmp_path)).remove(PublicationFolder("cars").landing_manifest("r1"))
+    Home(str(tmp_path)).remove(PublicationPaths("cars").landing_manifest("r1"))
 
     again = read_entities(spark, order(tmp_path), connection(broker), None)
 

@@ -14,8 +14,6 @@ from builders.landing import MORNING, car
 from builders.outboxes import publication
 from builders.preparing import Preparer
 from contexture.storage.manifests import Manifest
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.quarantine import Quarantine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,7 +50,7 @@ def told(manifest: Manifest, runs: Preparer) -> list[tuple[str, object]]:
 
 
 def still_held_back(manifest: Manifest, runs: Preparer) -> int:
-    return len(Quarantine(runs.storage, runs.folder, manifest.outbox).chosen(()))
+    return len(runs.storage.publication(runs.publication.name).quarantine(manifest.outbox).chosen(()))
 
 
 def test_what_passes_now_is_published_alone_and_leaves_the_listing(preparer: Prepare) -> None:
@@ -106,7 +104,7 @@ def test_what_followed_on_a_rejected_run_under_its_number_is_newer(preparer: Pre
         {name: value for name, value in entity.items() if name != "dateModified"} for entity in (broken(1), car(1, 12))
     ]
     refused = runs.prepare([timeless[0]])
-    Outboxes(runs.storage, "vehicles").move(refused.outbox, "rejected", reason="a test says so")
+    runs.storage.publication("vehicles").outboxes.set_status(refused.outbox, "rejected", reason="a test says so")
     runs.concluded([timeless[1]], sequence=refused.sequence)
 
     again = relaxed(runs).retry(refused.outbox)

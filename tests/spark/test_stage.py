@@ -15,11 +15,10 @@ from builders.outboxes import publication
 from contexture.publications import Publication, fingerprint
 from contexture.sources.http.connection import BrokerConnection
 from contexture.storage.conclusion import conclude
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import QualityVerdict
 from contexture.storage.orders import StageOrder, StageResult
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import PublicationPaths
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from spark_jobs import pipeline, stage
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 SECRET = "bearer-8f3a51"
-FOLDER = PublicationFolder("vehicles")
+FOLDER = PublicationPaths("vehicles")
 SOURCE = {"kind": "ngsi", "connection": "context_broker", "service": "vehicles", "service_path": "/4wheels"}
 
 
@@ -50,7 +49,7 @@ class Stage:
     """Runs the job in this process and remembers its answers."""
 
     def __init__(self, home: Path, capture: pytest.CaptureFixture[str]) -> None:
-        self.storage = Storage(str(home))
+        self.storage = Home(str(home))
         self.home = home
         self.capture = capture
         self.printed = ""
@@ -82,10 +81,15 @@ class Stage:
     def concluded(self, owner: Publication, **options: Any) -> StageResult:
         """The same, sent and concluded."""
         result = self.run(owner, **options)
-        outboxes = Outboxes(self.storage, owner.name)
+        outboxes = self.storage.publication(owner.name).outboxes
         assert result.outbox is not None
-        outboxes.move(result.outbox, "approved", reason="a test says so")
-        conclude(self.storage, outboxes.manifest(result.outbox), cluster=None, target=None)
+        outboxes.set_status(result.outbox, "approved", reason="a test says so")
+        conclude(
+            self.storage.publication(self.publication.name),
+            outboxes.manifest(result.outbox),
+            cluster=None,
+            target=None,
+        )
         return result
 
 
@@ -121,7 +125,7 @@ def test_a_stage_leaves_an_outbox_a_verdict_and_a_report(broker: TestBroker, job
 
     assert (job.code, result.error, result.records, result.sequence, result.approved) == (0, None, 3, 1, True)
     assert result.outbox is not None
-    manifest = Outboxes(job.storage, "vehicles").manifest(result.outbox)
+    manifest = job.storage.publication("vehicles").outboxes.manifest(result.outbox)
     assert result.shards == tuple(shard.shard for shard in manifest.shards if shard.records)
     assert (manifest.read, manifest.source_count, manifest.upserts, manifest.run) == (3, 3, 3, "run1")
     verdict = QualityVerdict.model_validate_json(job.storage.read(FOLDER.verdict(result.outbox)))
@@ -173,7 +177,7 @@ def test_a_database_that_is_gone_is_no_empty_source(broker: TestBroker, job: Sta
     assert job.code == 1
     assert result.error is not None
     assert result.error["intent"] == "retry"
-    assert [item.outbox for item in Outboxes(job.storage, "vehicles").pending()] == []
+    assert [item.outbox for item in job.storage.publication("vehicles").outboxes.pending()] == []
 
 
 @pytest.mark.parametrize("mode", ["changes", "full"])
@@ -184,7 +188,7 @@ def test_an_empty_answer_deletes_nothing_and_is_not_approved(broker: TestBroker,
     results = [job.run(typo, mode=mode) for _ in range(2)]
 
     assert [(result.records, result.approved, result.error) for result in results] == [(0, False, None)] * 2
-    outboxes = Outboxes(job.storage, "vehicles")
+    outboxes = job.storage.publication("vehicles").outboxes
     assert [outboxes.manifest(str(result.outbox)).absent for result in results] == [0, 0]
 
 

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
+from contexture.storage.home import Home
 from spark_jobs.shared.parquet_rows import read_rows, write_rows
 
 if TYPE_CHECKING:
@@ -44,22 +45,22 @@ def rows(spark: SparkSession, count: int, parts: int) -> DataFrame:
 
 
 @pytest.fixture(params=["path", "uri"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
     """The same folder, once as Spark reaches it and once as an address that is left to Arrow."""
-    return Storage(str(tmp_path) if request.param == "path" else f"file://{tmp_path}")
+    return Home(str(tmp_path) if request.param == "path" else f"file://{tmp_path}")
 
 
-def test_every_row_comes_back_as_it_was(spark: SparkSession, storage: Storage) -> None:
-    write_rows(rows(spark, 25, 3), storage, FOLDER, SCHEMA)
+def test_every_row_comes_back_as_it_was(spark: SparkSession, storage: Home) -> None:
+    write_rows(rows(spark, 25, 3), StoredFolder(storage, FOLDER), SCHEMA)
 
-    found = sorted(tuple(row) for row in read_rows(spark, storage, FOLDER, SCHEMA).collect())
+    found = sorted(tuple(row) for row in read_rows(spark, StoredFolder(storage, FOLDER), SCHEMA).collect())
 
     assert [(number, bytes(body)) for number, body, _ in found] == [(each, b"%d" % each) for each in range(25)]
     assert {moment.replace(tzinfo=UTC) for _, _, moment in found} == {AT}
 
 
-def test_files_have_the_times_that_every_reader_understands(spark: SparkSession, storage: Storage) -> None:
-    write_rows(rows(spark, 4, 2), storage, FOLDER, SCHEMA)
+def test_files_have_the_times_that_every_reader_understands(spark: SparkSession, storage: Home) -> None:
+    write_rows(rows(spark, 4, 2), StoredFolder(storage, FOLDER), SCHEMA)
 
     names = storage.files(FOLDER, ".parquet")
 
@@ -71,24 +72,24 @@ def test_files_have_the_times_that_every_reader_understands(spark: SparkSession,
 
 
 def test_a_task_that_is_done_again_leaves_one_file(spark: SparkSession, tmp_path: Path) -> None:
-    storage = Storage(f"file://{tmp_path}")
-    write_rows(rows(spark, 6, 2), storage, FOLDER, SCHEMA)
+    storage = Home(f"file://{tmp_path}")
+    write_rows(rows(spark, 6, 2), StoredFolder(storage, FOLDER), SCHEMA)
 
-    write_rows(rows(spark, 6, 2), storage, FOLDER, SCHEMA)
+    write_rows(rows(spark, 6, 2), StoredFolder(storage, FOLDER), SCHEMA)
 
     assert storage.files(FOLDER) == ["part-00000.parquet", "part-00001.parquet"]
-    assert read_rows(spark, storage, FOLDER, SCHEMA).count() == 6
+    assert read_rows(spark, StoredFolder(storage, FOLDER), SCHEMA).count() == 6
 
 
-def test_no_rows_are_no_rows(spark: SparkSession, storage: Storage) -> None:
-    write_rows(rows(spark, 0, 1), storage, FOLDER, SCHEMA)
+def test_no_rows_are_no_rows(spark: SparkSession, storage: Home) -> None:
+    write_rows(rows(spark, 0, 1), StoredFolder(storage, FOLDER), SCHEMA)
 
-    assert read_rows(spark, storage, FOLDER, SCHEMA).collect() == []
+    assert read_rows(spark, StoredFolder(storage, FOLDER), SCHEMA).collect() == []
 
 
-def test_only_the_named_columns_are_read(spark: SparkSession, storage: Storage) -> None:
-    write_rows(rows(spark, 3, 1), storage, FOLDER, SCHEMA)
+def test_only_the_named_columns_are_read(spark: SparkSession, storage: Home) -> None:
+    write_rows(rows(spark, 3, 1), StoredFolder(storage, FOLDER), SCHEMA)
 
-    found = read_rows(spark, storage, FOLDER, pa.schema([SCHEMA.field("ordinal")]))
+    found = read_rows(spark, StoredFolder(storage, FOLDER), pa.schema([SCHEMA.field("ordinal")]))
 
     assert found.columns == ["ordinal"]

@@ -20,12 +20,11 @@ from builders.structures import CODELIST_JSON, sdmx_json
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.sources.sdmx import Format, split
 from contexture.sources.sdmx.registry import RegistryConnection
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import LANDING
-from contexture.storage.state import State
 from contexture_sandbox.registry import TestRegistry, seed_codelist, seed_message
 from spark_jobs.structures.read import read_structures
 
@@ -56,8 +55,8 @@ def three(*, codes: str = "M") -> bytes:
 
 
 def sent(home: Path, urns: Iterable[str]) -> None:
-    state = State(Storage(str(home)), "codes")
-    state.point(write_files(state, [Held(each) for each in urns]))
+    state = Home(str(home)).publication("codes").state
+    state.commit(write_files(state, [Held(each) for each in urns]))
 
 
 def pulled(
@@ -68,7 +67,7 @@ def pulled(
 
 
 def rows(home: Path, manifest: LandingManifest) -> list[dict[str, Any]]:
-    folder = home / PublicationFolder("codes").landing(manifest.run)
+    folder = home / PublicationPaths("codes").landing(manifest.run)
     tables = [pq.read_table(folder / name) for name in sorted(manifest.files)]
     landed: list[dict[str, Any]] = pa.concat_tables(tables).sort_by("ordinal").to_pylist()
     return landed
@@ -106,7 +105,7 @@ def test_landing_has_the_types_that_everything_after_it_expects(
 
     manifest = pulled(spark, registry, structure_order(tmp_path))
 
-    folder = tmp_path / PublicationFolder("codes").landing("r1")
+    folder = tmp_path / PublicationPaths("codes").landing("r1")
     assert {str(pq.read_schema(folder / name)) for name in manifest.files} == {str(LANDING)}
     assert SECRET.encode() not in b"".join((folder / name).read_bytes() for name in [*manifest.files, "manifest.json"])
 
@@ -245,12 +244,12 @@ def test_a_pull_with_a_manifest_is_not_read_again(spark: SparkSession, registry:
 
 def test_what_a_killed_pull_left_is_removed_first(spark: SparkSession, registry: TestRegistry, tmp_path: Path) -> None:
     registry.submit(three())
-    folder = PublicationFolder("codes").landing("r1")
-    Storage(str(tmp_path)).write(f"{folder}/part-00007.parquet", b"half")
+    folder = PublicationPaths("codes").landing("r1")
+    Home(str(tmp_path)).write(f"{folder}/part-00007.parquet", b"half")
 
     manifest = pulled(spark, registry, structure_order(tmp_path))
 
-    assert Storage(str(tmp_path)).files(folder, ".parquet") == sorted(manifest.files)
+    assert Home(str(tmp_path)).files(folder, ".parquet") == sorted(manifest.files)
 
 
 def test_a_structure_of_many_megabytes_is_landed(spark: SparkSession, registry: TestRegistry, tmp_path: Path) -> None:
@@ -351,6 +350,6 @@ def test_a_backfill_lands_what_the_log_tells_of_its_interval_as_it_was_then(
     assert b'id="F"' in rows(tmp_path, manifest)[0]["body"]
     assert (manifest.missing, manifest.complete, manifest.watermark_to) == ((), False, None)
     assert (manifest.started_at, manifest.finished_at) == asked.interval
-    assert json.loads((tmp_path / PublicationFolder("codes").landing_before("r1")).read_bytes()) == [A, B, C]
+    assert json.loads((tmp_path / PublicationPaths("codes").landing_before("r1")).read_bytes()) == [A, B, C]
     registry.stop()
     assert pulled(spark, registry, asked) == manifest

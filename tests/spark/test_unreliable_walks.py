@@ -22,9 +22,9 @@ from contexture.publications import Publication, fingerprint
 from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.ngsi.connect import open_broker
 from contexture.sources.ngsi.entity_head import moment
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.orders import StageOrder
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import LANDING
 from spark_jobs.data_sources.ngsi import SLICE_BITS, landing_rows
 from spark_jobs.data_sources.walks import Selection, WalkShare
@@ -50,8 +50,8 @@ class PullOfUnreliable:
         self.broker = UnreliableBroker(flavour, random, adversary, random.choice((0.0, 0.3)))
         self.watermark = random.choice((None, WATERMARK))
         self.order = _order(home, flavour, readers, random.randint(2, 10), self.watermark)
-        self.storage = Storage(str(home))
-        self.folder = PublicationFolder(self.order.publication.name).landing(self.order.run)
+        self.storage = Home(str(home))
+        self.folder = PublicationPaths(self.order.publication.name).landing(self.order.run)
         self.storage.remove(self.folder)
 
     def anomalies(self) -> list[str]:
@@ -92,7 +92,7 @@ class PullOfUnreliable:
                 going.remove(one)
             else:
                 batches.append(batch)
-        with self.storage.replacing(f"{self.folder}/part-00000.parquet") as path:
+        with self.storage.write_atomically(f"{self.folder}/part-00000.parquet") as path:
             pq.write_table(pa.Table.from_batches(batches, LANDING), path, filesystem=self.storage.filesystem)
 
     def _batches(self, selection: Selection, share: WalkShare) -> Iterator[pa.RecordBatch]:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from contexture.publications import Publication, fingerprint
 from contexture.storage.conclusion import conclude
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationStore
 from contexture.storage.state import State, StatePointer
 from spark_jobs.entities.prepare import prepare
 from spark_jobs.shared.outbox import Stopwatch
@@ -70,30 +70,30 @@ class ChangesCase:
     spark: SparkSession
     folder: Path
     held: int
-    storage: Storage = field(init=False)
+    store: PublicationStore = field(init=False)
     landings: dict[bool, LandingManifest] = field(init=False)
     _pointer: StatePointer = field(init=False)
     _watch: Stopwatch = field(init=False)
     _sequences: count[int] = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
-        self.storage = Storage(str(self.folder / "home"))
+        self.store = Home(str(self.folder / "home")).publication("bench")
         self._pointer = hold_cars(self._state, self.held)
-        landed = write_landing(self.storage, "bench", "changed", CHANGED, self.folder / "lines")
+        landed = write_landing(self.store, "changed", CHANGED, self.folder / "lines")
         shutil.rmtree(self.folder / "lines")
-        self.landings = {False: landed, True: write_sightings(self.storage, "bench", landed, "walked", self.held)}
+        self.landings = {False: landed, True: write_sightings(self.store, landed, "walked", self.held)}
 
     def run(self, *, walked: bool = False) -> float:
         """Seconds from the landing to the concluded state; the state is as it was before, in another generation."""
         sequence = next(self._sequences)
         # Python workers live on between the runs of a bench, and would know a state that they have seen.
-        self._state.point(self._pointer.model_copy(update={"generation": sequence, "sequence": sequence - 1}))
+        self._state.commit(self._pointer.model_copy(update={"generation": sequence, "sequence": sequence - 1}))
         self._watch = Stopwatch()
         began = time.perf_counter()
         manifest = prepare(self.spark, self._order(sequence, walked=walked), self.landings[walked], self._watch)
         with self._watch.step("conclude"):
-            Outboxes(self.storage, "bench").move(manifest.outbox, "approved", reason="bench")
-            pointer = conclude(self.storage, manifest, cluster=None, target=None)
+            self.store.outboxes.set_status(manifest.outbox, "approved", reason="bench")
+            pointer = conclude(self.store, manifest, cluster=None, target=None)
         seconds = time.perf_counter() - began
         if (manifest.upserts, manifest.deletes, pointer.identities) != (CHANGED, 0, self.held):
             raise RuntimeError(f"{manifest.upserts} upserts, {manifest.deletes} deletes, {pointer.identities} held")
@@ -110,14 +110,14 @@ class ChangesCase:
 
     @property
     def _state(self) -> State:
-        return State(self.storage, "bench")
+        return self.store.state
 
     def _order(self, sequence: int, *, walked: bool) -> StageOrder:
         publication = _publication(detect_deletions=walked)
         return StageOrder(
             publication=publication,
             fingerprint=fingerprint(publication),
-            home=self.storage.root,
+            home=self.store.home.root,
             run=self.landings[walked].run,
             mode="changes",
             sequence=sequence,

@@ -27,7 +27,7 @@ def hold_cars(state: State, cars: int) -> StatePointer:
     names, rows = [], []
     for number, (first, end) in enumerate(pairwise(ends)):
         names.append(f"held-{number}.parquet")
-        with writing(state.storage, state.path(names[-1])) as file:
+        with writing(state.folder, names[-1]) as file:
             file.write(latest(pa.concat_tables([STATE.empty_table(), *_tables(first, end)])))
         rows.append(file.rows)
     pointer = StatePointer(
@@ -37,7 +37,7 @@ def hold_cars(state: State, cars: int) -> StatePointer:
         identities=cars,
         watermark="2026-03-01",
     )
-    state.point(pointer)
+    state.commit(pointer)
     return pointer
 
 

@@ -10,9 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.publication_store import PublicationStore
 from contexture.storage.schemas import LANDING
 from tools.bench.cars import MODIFIED_AT, RECEIVED_AT, SERVICE, SERVICE_PATH, TYPE, cars
 
@@ -22,15 +21,15 @@ ROW_GROUP = 20_000
 _SECOND_WALK = 1 << 40
 
 
-def write_landing(storage: Storage, publication: str, run: str, entities: int, lines: Path) -> LandingManifest:
+def write_landing(store: PublicationStore, run: str, entities: int, lines: Path) -> LandingManifest:
     """Writes the landing of one complete walk, and its bodies as JSON lines into the folder `lines`."""
-    folder = PublicationFolder(publication).landing(run)
+    landing = store.landing(run)
     lines.mkdir(parents=True)
     source, first = cars(), 0
     for number in range(FILES):
         rows = entities // FILES + (entities % FILES if number == FILES - 1 else 0)
         with ExitStack() as stack:
-            path = stack.enter_context(storage.replacing(f"{folder}/part-{number:05d}.parquet"))
+            path = stack.enter_context(landing.write_atomically(f"part-{number:05d}.parquet"))
             writer = stack.enter_context(pq.ParquetWriter(path, LANDING, compression="zstd"))
             text = stack.enter_context((lines / f"part-{number:05d}.json").open("wb"))
             for bodies in _chunks(source, rows):
@@ -38,23 +37,23 @@ def write_landing(storage: Storage, publication: str, run: str, entities: int, l
                 text.writelines(body + b"\n" for body in bodies)
                 first += len(bodies)
     manifest = _manifest(run, entities)
-    storage.write(PublicationFolder(publication).landing_manifest(run), manifest.to_json())
+    landing.write_manifest(manifest)
     return manifest
 
 
-def write_sightings(
-    storage: Storage, publication: str, changed: LandingManifest, run: str, entities: int
-) -> LandingManifest:
+def write_sightings(store: PublicationStore, changed: LandingManifest, run: str, entities: int) -> LandingManifest:
     """Writes a landing of the same rows as another one, and a sighting of each car as a key-only walk leaves it."""
-    folder = PublicationFolder(publication)
-    for name in storage.files(folder.landing(changed.run), ".parquet"):
-        storage.copy(f"{folder.landing(changed.run)}/{name}", f"{folder.landing(run)}/{name}")
-    path = f"{folder.landing(run)}/walk-00000.parquet"
-    with storage.replacing(path) as target, pq.ParquetWriter(target, LANDING, compression="zstd") as writer:
+    before, landing = store.landing(changed.run), store.landing(run)
+    for name in before.files(".parquet"):
+        before.copy(name, landing)
+    with (
+        landing.write_atomically("walk-00000.parquet") as target,
+        pq.ParquetWriter(target, LANDING, compression="zstd") as writer,
+    ):
         for first in range(0, entities, ROW_GROUP):
             writer.write_table(_sightings(first, min(ROW_GROUP, entities - first)))
     manifest = _manifest(run, entities).model_copy(update={"rows": changed.rows + entities, "present": entities})
-    storage.write(folder.landing_manifest(run), manifest.to_json())
+    landing.write_manifest(manifest)
     return manifest
 
 

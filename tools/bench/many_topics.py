@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import Final
 
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics, partition_for
-from contexture.storage.home import Storage
-from contexture.storage.publication_store import SHARD_FILE, PublicationFolder
+from contexture.storage.home import Home
+from contexture.storage.paths import SHARD_FILE
 from contexture.storage.topic_order import group_by_topics, needs_groups
 from contexture_sandbox.kafka import EmbeddedKafka
 from tools.bench.loads import ENTITY_BYTES, values
@@ -105,11 +105,11 @@ class _Spread:
     def _group(self) -> float:
         """What prepare does for such an outbox at its end, here for one shard after the other."""
         names = [{topic for topic, _, _ in rows} for rows in self._shards()]
-        storage, started = Storage(str(self._home)), time.monotonic()
+        outbox, started = Home(str(self._home)).publication(PUBLICATION).outbox(self._grouped), time.monotonic()
         for shard, topics_of_shard in enumerate(names):
             if needs_groups(topics_of_shard):
-                file = f"{PublicationFolder(PUBLICATION).shard(self._grouped, shard)}/{SHARD_FILE}"
-                group_by_topics(storage, file, topics_of_shard, transaction_records=TRANSACTION_RECORDS)
+                folder = outbox.shard(shard)
+                group_by_topics(folder, SHARD_FILE, topics_of_shard, transaction_records=TRANSACTION_RECORDS)
         return time.monotonic() - started
 
     def _ours(self) -> Sent:

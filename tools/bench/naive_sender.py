@@ -14,9 +14,7 @@ import time
 from confluent_kafka import Producer
 
 from contexture.kafka import ClientSettings
-from contexture.storage.home import Storage
-from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.outboxes import Outboxes
+from contexture.storage.home import Home
 from tools.bench.outbox_files import PUBLICATION, TRANSACTION_RECORDS
 
 Row = tuple[str, bytes, bytes]
@@ -27,7 +25,7 @@ _PATIENT = {"transaction.timeout.ms": 900_000}
 def main(arguments: list[str]) -> None:
     """Sends the records and prints the result."""
     home, outbox, bootstrap_servers, *ids = arguments
-    rows = _rows(Storage(home), outbox)
+    rows = _rows(Home(home), outbox)
     settings = ClientSettings.from_extra({"bootstrap.servers": bootstrap_servers})
     sys.stdout.write("ready\n")
     sys.stdout.flush()
@@ -41,11 +39,11 @@ def main(arguments: list[str]) -> None:
     sys.stdout.flush()
 
 
-def _rows(storage: Storage, outbox: str) -> list[Row]:
-    manifest = Outboxes(storage, PUBLICATION).manifest(outbox)
+def _rows(storage: Home, outbox: str) -> list[Row]:
+    manifest = storage.publication(PUBLICATION).outboxes.manifest(outbox)
     rows: list[Row] = []
     for shard in manifest.shards:
-        for batch in OutboxShardReader(storage, manifest, shard.shard).batches(0):
+        for batch in storage.publication(PUBLICATION).reader(manifest, shard.shard).batches(0):
             columns = (batch.column(name).to_pylist() for name in ("topic", "key", "value"))
             rows += zip(*columns, strict=True)
     return rows

@@ -11,9 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest, ShardManifest
-from contexture.storage.publication_store import SHARD_FILE, PublicationFolder
+from contexture.storage.paths import SHARD_FILE
 from contexture.storage.schemas import HEADER_PREFIX, OUTBOX, with_headers
 from tools.bench.loads import ENTITY_BYTES, Load, values
 
@@ -51,9 +52,9 @@ def write_shards(
     moment: datetime = NOON,
 ) -> None:
     """An outbox with these records in each shard, in this order."""
-    storage, form = Storage(str(home)), _Form(headers, value_bytes, moment)
-    written = [_shard(storage, outbox, number, iter(rows), form) for number, rows in enumerate(shards)]
-    storage.write(PublicationFolder(PUBLICATION).manifest(outbox), _manifest(outbox, written).to_json())
+    records, form = Home(str(home)).publication(PUBLICATION).outbox(outbox), _Form(headers, value_bytes, moment)
+    written = [_shard(records.shard(number), number, iter(rows), form) for number, rows in enumerate(shards)]
+    records.write_manifest(_manifest(outbox, written))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +64,11 @@ class _Form:
     moment: datetime
 
 
-def _shard(storage: Storage, outbox: str, shard: int, rows: Iterator[Row], form: _Form) -> ShardManifest:
+def _shard(folder: StoredFolder, shard: int, rows: Iterator[Row], form: _Form) -> ShardManifest:
     names = [f"ce_attribute{number}" for number in range(form.headers)]
     schema, size, first = with_headers(OUTBOX, names), min(ROW_GROUP, _ROW_GROUP_BYTES // form.value_bytes), 0
     with (
-        storage.replacing(f"{PublicationFolder(PUBLICATION).shard(outbox, shard)}/{SHARD_FILE}") as path,
+        folder.write_atomically(SHARD_FILE) as path,
         pq.ParquetWriter(path, schema, compression="zstd", compression_level=1) as writer,
     ):
         while chosen := list(islice(rows, size)):

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING
 
 from contexture.publications import Publication, fingerprint
 from contexture.storage.conclusion import conclude
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.state import State
+from contexture.storage.publication_store import PublicationStore
 from spark_jobs.entities.judge import judge_outbox
 from spark_jobs.entities.prepare import prepare as prepare_outbox
 from spark_jobs.shared.outbox import Stopwatch
@@ -71,33 +69,33 @@ class PreparedCase:
     spark: SparkSession
     folder: Path
     entities: int
-    storage: Storage = field(init=False)
+    store: PublicationStore = field(init=False)
     landing: LandingManifest = field(init=False)
     publication: Publication = field(init=False)
     _schema: StructType = field(init=False)
     _sequences: count[int] = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
-        self.storage = Storage(str(self.folder / "home"))
         self.publication = _publication()
-        self.landing = write_landing(self.storage, self.publication.name, "bench", self.entities, self._lines)
+        self.store = Home(str(self.folder / "home")).publication(self.publication.name)
+        self.landing = write_landing(self.store, "bench", self.entities, self._lines)
         self._schema = self.spark.read.json(str(self._lines / "part-00000.json"), samplingRatio=0.01).schema
         first = self._prepared()
-        Outboxes(self.storage, self.publication.name).move(first.outbox, "approved", reason="bench")
-        conclude(self.storage, first, cluster=None, target=None)
+        self.store.outboxes.set_status(first.outbox, "approved", reason="bench")
+        conclude(self.store, first, cluster=None, target=None)
 
     def prepare(self) -> float:
         """Seconds of one preparation that sends everything, in a run of its own generation of state."""
         # Python workers live on between the runs of a bench, and would know the index of a state they have seen.
-        state = State(self.storage, self.publication.name)
+        state = self.store.state
         pointer = state.pointer()
-        state.point(pointer.model_copy(update={"generation": pointer.generation + 1}))
+        state.commit(pointer.model_copy(update={"generation": pointer.generation + 1}))
         began = time.perf_counter()
         manifest = self._prepared()
         seconds = time.perf_counter() - began
         if manifest.upserts != self.entities:
             raise RuntimeError(f"{manifest.upserts} of {self.entities} entities were prepared: {manifest.quarantined}")
-        self.storage.remove(PublicationFolder(self.publication.name).outbox(manifest.outbox))
+        self.store.outbox(manifest.outbox).remove()
         return seconds
 
     def copy(self) -> float:
@@ -125,7 +123,7 @@ class PreparedCase:
         return prepare_outbox(self.spark, self._order(next(self._sequences)), self.landing, Stopwatch())
 
     def _judge(self, manifest: Manifest) -> float:
-        self.storage.remove(PublicationFolder(self.publication.name).report(manifest.outbox))
+        self.store.outbox(manifest.outbox).report.remove()
         began = time.perf_counter()
         judge_outbox(self.spark, self._order(manifest.sequence), self.landing, manifest)
         return time.perf_counter() - began
@@ -134,7 +132,7 @@ class PreparedCase:
         return StageOrder(
             publication=self.publication,
             fingerprint=fingerprint(self.publication),
-            home=self.storage.root,
+            home=self.store.home.root,
             run=self.landing.run,
             mode="full",
             sequence=sequence,

@@ -8,9 +8,8 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.orders import StageResult
-from contexture.storage.outboxes import Outboxes
 from contexture_sandbox.context_broker import SeedEntity
 from contexture_sandbox.context_broker.entities import CARS, seed_entities
 from contexture_sandbox.stack import Stack, StackOptions, project_folder
@@ -70,7 +69,7 @@ def _stage_steps(stack: Stack) -> str:
 
 def _check_sent(stack: Stack, entities: int) -> None:
     """A run that sent nothing would be quick."""
-    outboxes = Outboxes(Storage(str(stack.options.home)), PUBLICATION)
+    outboxes = Home(str(stack.options.home)).publication(PUBLICATION).outboxes
     for item in outboxes.all():
         records = outboxes.manifest(item.outbox).records
         if item.status != "concluded" or records != entities:

@@ -14,9 +14,7 @@ from pathlib import Path
 
 from contexture.kafka import ClientSettings
 from contexture.sending import Ledger, Publisher, SenderNames
-from contexture.storage.home import Storage
-from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.outboxes import Outboxes
+from contexture.storage.home import Home
 from tools.bench.outbox_files import PUBLICATION
 
 _STATUS = Path("/proc/self/status")
@@ -25,9 +23,9 @@ _STATUS = Path("/proc/self/status")
 def main(arguments: list[str]) -> None:
     """Sends the shard and prints the result."""
     home, outbox, shard, sender, bootstrap_servers = arguments
-    storage = Storage(home)
-    manifest = Outboxes(storage, PUBLICATION).manifest(outbox)
-    reader = OutboxShardReader(storage, manifest, int(shard))
+    store = Home(home).publication(PUBLICATION)
+    manifest = store.outboxes.manifest(outbox)
+    reader = store.reader(manifest, int(shard))
     settings = ClientSettings.from_extra({"bootstrap.servers": bootstrap_servers})
     names, shards = SenderNames(sender), len(manifest.shards)
     # The first run of a publication makes its ledger, long before it sends.

@@ -15,11 +15,9 @@ from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
 from contexture.publications import Publication, fingerprint
 from contexture.sources.http.connection import BrokerConnection
 from contexture.storage.conclusion import conclude
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import LandingManifest, Manifest, QualityVerdict
 from contexture.storage.orders import StageOrder
-from contexture.storage.outbox_reader import topic_counts
-from contexture.storage.outboxes import Outboxes
 from contexture_sandbox.demo.comparison import compare
 from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs.entities.judge import judge_outbox
@@ -87,15 +85,18 @@ class SourceRun:
 
     def publish(self, manifest: Manifest, kafka: EmbeddedKafka) -> None:
         """Topics, a sender in a process of its own, and the next state."""
-        Outboxes(self._storage, PUBLICATION).move(manifest.outbox, "approved", reason="bench")
+        self._storage.publication(PUBLICATION).outboxes.set_status(manifest.outbox, "approved", reason="bench")
         sender = Sender(self.home, kafka)
         with self.taken.step("publish"):
-            specs = [TopicSpec(name, 2, 1) for name in topic_counts(self._storage, manifest)]
+            specs = [
+                TopicSpec(name, 2, 1)
+                for name in self._storage.publication(manifest.publication).outbox(manifest.outbox).topic_counts()
+            ]
             ensure_topics(ClientSettings.from_extra(kafka.client_settings()), specs)
             sent = sender.send_outbox(manifest.outbox, self.sender_name)
         self.taken.sender_bytes = sent.peak_bytes
         with self.taken.step("conclude"):
-            conclude(self._storage, manifest, cluster=None, target=None)
+            conclude(self._storage.publication(manifest.publication), manifest, cluster=None, target=None)
 
     def check(self, kafka: EmbeddedKafka) -> None:
         """Compares what a reader gets with what was prepared."""
@@ -130,8 +131,8 @@ class SourceRun:
         return _publication()
 
     @property
-    def _storage(self) -> Storage:
-        return Storage(self.home)
+    def _storage(self) -> Home:
+        return Home(self.home)
 
     def _order(self) -> StageOrder:
         publication = self._publication()

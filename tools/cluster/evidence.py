@@ -91,12 +91,12 @@ class Evidence:
 
 def gathered(scenario: ClusterScenario, memory_mib: Mapping[str, float], seconds: float) -> Evidence:
     """Reads everything back."""
-    from contexture.storage.home import Storage
+    from contexture.storage.home import Home
 
     platform = scenario.platform
     spark = platform.spark.master_status()
     with variables(platform.store.variables):
-        storage, settings = Storage(platform.store.home), platform.kafka_settings()
+        storage, settings = Home(platform.store.home), platform.kafka_settings()
         comparisons = {name: compare(storage, name, settings.admin()) for name in PUBLICATIONS}
         objects = {name: _objects(storage, name) for name in PUBLICATIONS}
     return Evidence(

@@ -12,6 +12,7 @@ from contexture.kafka import ClientSettings, FencedError
 from contexture.publications import Publication
 from contexture.sending.ledger import SenderNames
 from contexture.sending.target import KafkaTarget, SendRequest
+from contexture.storage.publication_store import PublicationStore
 from contexture_airflow.steps import publish
 from contexture_airflow.steps.conclude import _committed
 from tools.simulation.clients import World
@@ -39,7 +40,7 @@ _MOST_SECONDS = 3_000.0
 _SEEN_SECONDS = 1.0
 
 if TYPE_CHECKING:
-    from contexture.storage.home import Storage
+    from contexture.storage.file_tree import FileTree
 
 
 class _Home:
@@ -106,7 +107,7 @@ class Run:
         self.world.drops_producers = True
         self.verdict = Verdict()
         # What the steps ask of storage, and nothing else.
-        self._home = cast("Storage", _Home())
+        self._store = PublicationStore(cast("FileTree", _Home()), PUBLICATION)
         self._loads = tuple(
             load(number + 1, shards, plan.records, plan.transaction) for number, shards in enumerate(plan.shards)
         )
@@ -252,8 +253,8 @@ class Run:
         try:
             if task.attempts > 1 and self.plan.begins_anew:
                 self._check_ledger(target)
-            publish.expect_ledger(self._home, task.load.manifest, target)
-            row = publish.shard_row(self._home, task.load.manifest, task.shard)
+            publish.expect_ledger(self._store, task.load.manifest, target)
+            row = publish.shard_row(self._store, task.load.manifest, task.shard)
             expected = row.expected
             row.begin()
             reader, committed = task.load.shards[task.shard], row.noting(lambda entry: None)
@@ -302,7 +303,7 @@ class Run:
         found = self._loads[number]
 
         def conclude_outbox() -> None:
-            letters = _committed(self._home, found.manifest, self._target())
+            letters = _committed(self._store, found.manifest, self._target())
             if letters is None:
                 self._end("refused", f"{found.manifest.outbox} was sent, and is taken for superseded")
                 return
@@ -347,7 +348,7 @@ class Run:
         self._alive -= 1
 
     def _check_ledger(self, target: KafkaTarget) -> None:
-        publish.check_ledger(self._home, PUBLICATION, target)
+        publish.check_ledger(self._store, target)
 
     def _start(self, name: str, body: Callable[[], None], delay: float) -> Process:
         process = self.world.process(name, body)

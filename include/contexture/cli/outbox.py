@@ -16,11 +16,12 @@ from contexture.cli.text_table import text_table
 from contexture.storage.delivery import SendAttempts, most_urgent
 from contexture.storage.documents import StoredDocument
 from contexture.storage.manifests import Manifest, ShardManifest
+from contexture.storage.publication_store import PublicationStore
 
 if TYPE_CHECKING:
     from contexture.operations.actions.outboxes import OutboxReport
     from contexture.operations.environment import FoundOutbox
-    from contexture.storage.outboxes import Outboxes, OutboxStatus
+    from contexture.storage.outboxes import OutboxStatus
 
 app = typer.Typer(
     add_completion=False,
@@ -43,8 +44,12 @@ def list_outboxes(
     """List the outboxes that are pending (prepared or approved), oldest first."""
     from contexture.operations import environment
 
-    owners = environment.outboxes(environment.open_home(), publication)
-    lines = [_line(owner, status) for owner in owners for status in (owner.all() if everything else owner.pending())]
+    owners = environment.stores(environment.open_home(), publication)
+    lines = [
+        _line(owner, status)
+        for owner in owners
+        for status in (owner.outboxes.all() if everything else owner.outboxes.pending())
+    ]
     print_list(lines, as_json=as_json, everything=everything)
 
 
@@ -76,7 +81,7 @@ def retry_outbox(
 
     found = environment.find_outbox(environment.open_home(), outbox)
     airflow = airflow_of_environment()
-    sent = interventions.send_again(airflow, found.outboxes, found.status.outbox, reason)
+    sent = interventions.send_again(airflow, found.store, found.status.outbox, reason)
     page = f": {airflow.page(sent.dag, sent.run)}" if airflow and sent.run else ""
     _record(found, interventions.SEND_AGAIN, reason, sent.outcome, sent.run)
     _answer(found, sent.outcome + page, as_json=as_json)
@@ -96,7 +101,7 @@ def abandon_outbox(
     if not reason.strip():
         raise typer.BadParameter("say why", param_hint="--reason")
     found = environment.find_outbox(environment.open_home(), outbox)
-    done = interventions.abandon(found.outboxes, found.status.outbox, reason, _user())
+    done = interventions.abandon(found.store, found.status.outbox, reason, _user())
     _record(found, interventions.ABANDON, reason, done.outcome, None)
     _answer(found, done.outcome, as_json=as_json)
 
@@ -125,18 +130,17 @@ def _record(found: FoundOutbox, action: str, reason: str, outcome: str, run: str
     at, outbox = datetime.now(UTC), found.status.outbox
     row = InterventionRow(uuid4().hex, found.publication, at, _user(), action, outbox, reason, outcome, run)
     with suppress(ContextureError):
-        tables = RunTables.of_home(found.outboxes.storage.root)
+        tables = RunTables.of_home(found.store.home.root)
         if tables is not None and tables.is_there:
             interventions.record_intervention(tables, row)
             tables.close()
 
 
-def _line(owner: Outboxes, status: OutboxStatus) -> OutboxLine:
-    from contexture.storage.delivery import AttemptLog
+def _line(owner: PublicationStore, status: OutboxStatus) -> OutboxLine:
 
-    manifest = owner.manifest(status.outbox)
+    manifest = owner.outboxes.manifest(status.outbox)
     return OutboxLine(
-        publication=owner.folder.publication,
+        publication=owner.name,
         outbox=status.outbox,
         sequence=status.sequence,
         mode=manifest.mode,
@@ -144,18 +148,17 @@ def _line(owner: Outboxes, status: OutboxStatus) -> OutboxLine:
         since=status.steps[-1].at,
         records=manifest.records,
         reason=status.steps[-1].reason,
-        sends=AttemptLog(owner.storage, owner.folder.publication).of_outbox(status.outbox),
+        sends=owner.attempts.of_outbox(status.outbox),
     )
 
 
 def _answer(found: FoundOutbox, sentence: str, *, as_json: bool) -> None:
-    from contexture.storage.delivery import AttemptLog
 
     if not as_json:
         typer.echo(sentence)
         return
-    sends = AttemptLog(found.outboxes.storage, found.publication).of_outbox(found.status.outbox)
-    status = found.outboxes.status(found.status.outbox)
+    sends = found.store.attempts.of_outbox(found.status.outbox)
+    status = found.store.outboxes.status(found.status.outbox)
     document = {
         "publication": found.publication,
         "outbox": status.outbox,

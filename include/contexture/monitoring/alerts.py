@@ -13,15 +13,12 @@ from hashlib import sha256
 from html import escape
 from typing import Final
 
-from pydantic import ValidationError
-
-from contexture.errors import ContextureError
+from contexture.errors import ContextureError, DefectError
 from contexture.monitoring.rows import BACKFILL_RUN
-from contexture.storage.delivery import AttemptLog, SendAttempts
+from contexture.storage.delivery import SendAttempts
 from contexture.storage.documents import StoredDocument
-from contexture.storage.home import Storage
-from contexture.storage.outboxes import Outboxes, is_known_of_backfill
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.folder import StoredFolder
+from contexture.storage.publication_store import PublicationStore
 
 _SENDERS: Final = frozenset({"publish", "settle"})
 
@@ -177,16 +174,16 @@ class Mail:
     text: str
 
 
-def pending_sends(storage: Storage, publication: str) -> tuple[PendingSend, ...]:
+def pending_sends(store: PublicationStore) -> tuple[PendingSend, ...]:
     """What of a publication is approved or prepared and not at its end."""
-    log, outboxes = AttemptLog(storage, publication), Outboxes(storage, publication)
+    log, outboxes = store.attempts, store.outboxes
     return tuple(
         PendingSend(
             each.outbox,
             each.sequence,
             each.status,
             tuple(send for send in log.of_outbox(each.outbox) if send.is_open),
-            is_known_of_backfill(outboxes, each.outbox),
+            outboxes.is_known_of_backfill(each.outbox),
         )
         for each in outboxes.pending()
     )
@@ -266,11 +263,10 @@ class SentAlert(StoredDocument):
 
 
 class AlertMemory:
-    """Remembers the last alert of each kind of one publication, on storage."""
+    """Remembers the last alert of each kind of one publication, in a folder of its store."""
 
-    def __init__(self, storage: Storage, publication: str) -> None:
-        self._storage = storage
-        self._folder = PublicationFolder(publication)
+    def __init__(self, folder: StoredFolder) -> None:
+        self._folder = folder
 
     def is_due(self, failure: Failure) -> bool:
         """Whether someone should be told.
@@ -290,15 +286,19 @@ class AlertMemory:
         """Remembers an alert; one that was sent is not taken for a mere note of a later one."""
         if not sent and self._last(failure) is not None:
             return
-        told = SentAlert(run_id=failure.run_id, about=_digest(failure), at=failure.at, sent=sent)
-        self._storage.write(self._folder.alert(failure.kind), told.to_json())
+        alert = SentAlert(run_id=failure.run_id, about=_digest(failure), at=failure.at, sent=sent)
+        self._folder.write(_file_name(failure.kind), alert.to_json())
 
     def _last(self, failure: Failure) -> SentAlert | None:
         try:
-            told = SentAlert.model_validate_json(self._storage.read(self._folder.alert(failure.kind)))
-        except (FileNotFoundError, ValidationError):
+            last = self._folder.find_document(SentAlert, _file_name(failure.kind))
+        except DefectError:
             return None
-        return told if failure.at - told.at < QUIET else None
+        return last if last is not None and failure.at - last.at < QUIET else None
+
+
+def _file_name(kind: AlertKind) -> str:
+    return f"{kind.replace(' ', '-')}.json"
 
 
 def _is_same(told: SentAlert, failure: Failure) -> bool:

@@ -45,7 +45,7 @@ def database_url(home: str) -> URL | None:
     """Where the tables are: `CONTEXTURE_DATABASE` (an SQLAlchemy URL), else a SQLite file below a local home.
 
     Args:
-        home: CONTEXTURE_HOME as `Storage.root` has it.
+        home: CONTEXTURE_HOME as `Home.root` has it.
 
     Returns:
         None when nothing is set and the home is an object store: there are no tables then.

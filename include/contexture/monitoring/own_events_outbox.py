@@ -13,13 +13,12 @@ import pyarrow as pa
 from contexture.monitoring.own_events import StoredEvent, records
 from contexture.publications import OperationsPublication
 from contexture.records.cloudevents import Record
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
 from contexture.storage.manifests import Manifest, QualityVerdict, ShardManifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import SHARD_FILE, PublicationFolder
+from contexture.storage.paths import SHARD_FILE
+from contexture.storage.publication_store import PublicationStore
 from contexture.storage.schemas import HEADER_PREFIX, OUTBOX
-from contexture.storage.tables import write_table
 
 TOPICS: Final = pa.schema([("topic", pa.string()), ("records", pa.int64())])
 
@@ -39,23 +38,23 @@ class EventBatch:
     watermark: str | None
 
 
-def prepare(storage: Storage, order: StageOrder, reading: EventBatch) -> Manifest:
+def prepare(store: PublicationStore, order: StageOrder, reading: EventBatch) -> Manifest:
     """Puts the outbox of a run in place; the same order and the same events give the same bytes.
 
     Raises:
         RetriableError: the storage failed.
     """
     made = list(records(reading.events, order.publication.message.envelope))
-    outbox = _outbox_id(order, reading)
-    folder = PublicationFolder(order.publication.name)
-    shard = _shard(storage, f"{folder.shard(outbox, 0)}/{SHARD_FILE}", order, reading.events, made)
+    name = _outbox_id(order, reading)
+    outbox = store.outbox(name)
+    shard = _shard(outbox.shard(0), order, reading.events, made)
     counts = {"topic": order.publication.topics.topics, "records": [len(made)] * len(order.publication.topics.topics)}
     topics = pa.table(counts if made else {"topic": [], "records": []}, schema=TOPICS)
-    write_table(storage, folder.topics(outbox), topics, compression="zstd")
-    storage.write(folder.verdict(outbox), QualityVerdict(outbox=outbox, approved=True, results=()).to_json())
-    manifest = _manifest(order, reading, outbox, shard)
-    storage.write(folder.manifest(outbox), manifest.to_json())
-    Outboxes(storage, order.publication.name).prepared(manifest)
+    outbox.write_topics(topics, compression="zstd")
+    outbox.write_verdict(QualityVerdict(outbox=name, approved=True, results=()))
+    manifest = _manifest(order, reading, name, shard)
+    outbox.write_manifest(manifest)
+    store.outboxes.prepared(manifest)
     return manifest
 
 
@@ -73,12 +72,12 @@ def _outbox_id(order: StageOrder, reading: EventBatch) -> str:
 
 
 def _shard(
-    storage: Storage, path: str, order: StageOrder, events: Sequence[StoredEvent], made: Sequence[Record]
+    folder: StoredFolder, order: StageOrder, events: Sequence[StoredEvent], made: Sequence[Record]
 ) -> ShardManifest:
     if not made:
         return ShardManifest(shard=0, records=0, bytes=0, transactions=0, file=None, sha256=None)
     table = _table(order, events, made)
-    write_table(storage, path, table, compression="zstd")
+    folder.write_table(SHARD_FILE, table, compression="zstd")
     topics = len(order.publication.topics.topics)
     return ShardManifest(
         shard=0,
@@ -86,7 +85,7 @@ def _shard(
         bytes=topics * sum(len(each.key or b"") + len(each.value or b"") for each in made),
         transactions=int(table.column("transaction")[-1].as_py()) + 1,
         file=SHARD_FILE,
-        sha256=storage.sha256(path),
+        sha256=folder.sha256(SHARD_FILE),
     )
 
 

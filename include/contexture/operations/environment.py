@@ -12,8 +12,10 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from contexture.errors import ConfigurationError
 from contexture.publications import Publication, PublicationError, discover
 from contexture.sources.http.connection import BrokerConnection, ConnectionFields, broker_connection
-from contexture.storage.home import HOME_VARIABLE, Storage, home_uri
-from contexture.storage.outboxes import Outboxes, OutboxStatus
+from contexture.storage.file_tree import HOME_VARIABLE
+from contexture.storage.home import Home, home_uri
+from contexture.storage.outboxes import OutboxStatus
+from contexture.storage.publication_store import PublicationStore
 
 if TYPE_CHECKING:
     from contexture.sources.sdmx.registry import RegistryConnection
@@ -132,73 +134,67 @@ _SHORTEST_PREFIX = 4
 
 @dataclass(frozen=True, slots=True)
 class FoundOutbox:
-    """One outbox, its publication's outboxes, and where it stands."""
+    """One outbox, the store of its publication, and its status."""
 
-    outboxes: Outboxes
+    store: PublicationStore
     status: OutboxStatus
 
     @property
     def publication(self) -> str:
         """The name of its publication."""
-        return self.outboxes.folder.publication
+        return self.store.name
 
 
-def open_home() -> Storage:
+def open_home() -> Home:
     """The files below CONTEXTURE_HOME, which must be that of Airflow's tasks."""
-    return Storage(home_uri())
+    return Home(home_uri())
 
 
-def publications(storage: Storage) -> list[str]:
-    """The names of all publications that have files there, sorted."""
-    return [name for name in storage.folders("") if _has_runs(storage, name)]
+def publications(home: Home) -> list[str]:
+    """Returns the names of all publications that have files there, sorted."""
+    return [name for name in home.folders("") if home.publication(name).is_used]
 
 
-def outboxes(storage: Storage, publication: str | None) -> list[Outboxes]:
-    """The outboxes of one publication, or of all.
+def stores(home: Home, publication: str | None) -> list[PublicationStore]:
+    """Returns the store of one publication, or those of all.
 
     Raises:
         ConfigurationError: the publication has no files there.
     """
-    known = publications(storage)
+    known = publications(home)
     if publication is not None and publication not in known:
         raise ConfigurationError(
-            f"publication {publication} has no files in {storage.root}",
+            f"publication {publication} has no files in {home.root}",
             next_step=f"choose among: {', '.join(known)}" if known else f"set {HOME_VARIABLE} as Airflow has it",
         )
-    return [Outboxes(storage, name) for name in ([publication] if publication else known)]
+    return [home.publication(name) for name in ([publication] if publication else known)]
 
 
-def find_outbox(storage: Storage, text: str) -> FoundOutbox:
+def find_outbox(home: Home, text: str) -> FoundOutbox:
     """The outbox of an id, or of the beginning of one.
 
     Raises:
         ConfigurationError: there is none, or several begin like that.
     """
-    found = [(each, name) for each in outboxes(storage, None) for name in _matching(each, text)]
+    found = [(each, name) for each in stores(home, None) for name in _matching(each, text)]
     if len(found) != 1:
         several = f"{len(found)} outboxes begin with {text}: {', '.join(name for _, name in found[:5])}"
         raise ConfigurationError(
-            several if found else f"there is no outbox {text} in {storage.root}",
+            several if found else f"there is no outbox {text} in {home.root}",
             next_step="give more of the id"
             if found
             else f"list them with: contexture outbox list --all ({HOME_VARIABLE} must be as Airflow has it)",
         )
     owner, name = found[0]
-    return FoundOutbox(owner, owner.status(name))
+    return FoundOutbox(owner, owner.outboxes.status(name))
 
 
-def _matching(owner: Outboxes, text: str) -> list[str]:
-    names = owner.storage.folders(owner.folder.outboxes())
+def _matching(owner: PublicationStore, text: str) -> list[str]:
+    names = owner.outboxes.names()
     exact = [name for name in names if name == text]
     if exact or len(text) < _SHORTEST_PREFIX:
         return exact
-    return [name for name in names if name.startswith(text) and owner.storage.exists(owner.folder.status(name))]
-
-
-def _has_runs(storage: Storage, name: str) -> bool:
-    owner = Outboxes(storage, name)
-    parts = (owner.folder.outboxes(), owner.folder.state(), f"{name}/runs", f"{name}/inbox")
-    return any(storage.exists(part) for part in parts)
+    return [name for name in names if name.startswith(text) and owner.outboxes.has_status(name)]
 
 
 FOLDER_VARIABLE = "CONTEXTURE_PUBLICATIONS"

@@ -14,8 +14,7 @@ from contexture.reception.access import Access
 from contexture.sources.ngsi.entity import TYPE_SEPARATOR
 from contexture.sources.ngsi.notifications.notification import Notification, NotificationError
 from contexture.sources.ngsi.notifications.parsing import MAXIMUM_BYTES
-from contexture.storage.home import Storage
-from contexture.storage.inbox_files import open_shelf
+from contexture.storage.home import Home
 from contexture.storage.inbox_writer import InboxWriter
 
 
@@ -120,8 +119,8 @@ def receives_notifications(publication: Publication) -> bool:
 class Inboxes:
     """The inboxes of publications, opened when they are first asked for."""
 
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
+    def __init__(self, home: Home) -> None:
+        self._home = home
         self._writers: dict[str, InboxWriter] = {}
 
     def of(self, publication: str) -> InboxWriter:
@@ -132,11 +131,11 @@ class Inboxes:
         """
         if publication not in self._writers:
             try:
-                self._writers[publication] = InboxWriter(open_shelf(self._storage, publication))
+                self._writers[publication] = InboxWriter(self._home.publication(publication).open_inbox_folder())
             except OSError as error:
                 raise RetriableError(
                     f"the inbox of {publication} can't be made: {error.strerror or error}",
-                    next_step=f"make room or repair {self._storage.root}",
+                    next_step=f"make room or repair {self._home.root}",
                 ) from error
         return self._writers[publication]
 

@@ -28,15 +28,10 @@ from contexture.sending.interfaces import LedgerPort
 from contexture.sending.ledger import LedgerEntry, SenderNames, commit_row
 from contexture.sending.resume import Fencings, OwnCommits
 from contexture.sending.shard_records import TopicKey
-from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest, ShardManifest
-from contexture.storage.orders import StageOrder
 from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.publication_store import PublicationStore
 from contexture.storage.schemas import HEADER_PREFIX
-from contexture.storage.state import State
-from contexture.storage.tables import read_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +39,13 @@ class SentAccordingToHome:
     """What the home stores of the sent outboxes of one publication.
 
     Attributes:
-        storage: the home.
-        publication: its name.
+        store: of the publication.
         concluded: the ledger's row that the last concluded run represents.
         finished: the manifest of that run's outbox, as long as it is kept.
         pending: the manifest of the approved outbox that comes after it.
     """
 
-    storage: Storage
-    publication: str
+    store: PublicationStore
     concluded: LedgerEntry | None
     finished: Manifest | None
     pending: Manifest | None
@@ -77,40 +70,37 @@ class SentAccordingToHome:
 
     def records(self, settings: ClientSettings, outbox: str) -> Iterator[TopicRecord]:
         """Yields all that is committed in the topics of an outbox."""
-        table = read_table(self.storage, PublicationFolder(self.publication).topics(outbox), columns=["topic"])
-        yield from read_committed(settings, table.column("topic").to_pylist())
+        yield from read_committed(settings, list(self.store.outbox(outbox).topic_counts()))
 
     def letters(self, settings: ClientSettings, run: str) -> Iterator[TopicRecord]:
         """Returns all that is committed in the dead-letter topic, if the outbox of that run was prepared for one."""
-        order = self.storage.read(PublicationFolder(self.publication).order(run))
-        topic = StageOrder.model_validate_json(order).publication.dead_letter_topic
+        topic = self.store.run(run).order().publication.dead_letter_topic
         return iter(()) if topic is None else read_committed(settings, [topic])
 
 
-def known_sent(storage: Storage, publication: str) -> SentAccordingToHome:
+def known_sent(store: PublicationStore) -> SentAccordingToHome:
     """Reads from a home what was sent.
 
     Raises:
         ConfigurationError: nothing: the publication was never sent from there.
     """
-    pointer, outboxes = State(storage, publication).pointer(), Outboxes(storage, publication)
+    pointer, outboxes = store.state.pointer(), store.outboxes
     # A process that died between state and status has concluded its outbox all the same: the whole of it was sent.
     waiting = [status for status in outboxes.pending() if status.outbox != pointer.outbox]
     approved = [status.outbox for status in waiting if status.status == "approved"]
     manifests = [manifest for manifest in map(outboxes.manifest, approved) if manifest.interval is None]
     if pointer.outbox is None and not manifests:
         raise ConfigurationError(
-            f"nothing of publication {publication} was ever sent from {storage.root}: there is nothing to rebuild",
+            f"nothing of publication {store.name} was ever sent from {store.home.root}: there is nothing to rebuild",
             next_step="set CONTEXTURE_HOME as Airflow has it",
         )
     finished, concluded = None, None
     if pointer.outbox is not None:
-        kept = storage.exists(PublicationFolder(publication).manifest(pointer.outbox))
-        finished = outboxes.manifest(pointer.outbox) if kept else None
+        finished = outboxes.manifest(pointer.outbox) if store.outbox(pointer.outbox).has_manifest() else None
         concluded = settled_entry(
             pointer.outbox, pointer.sequence, _sent_position(pointer.watermark, [finished, *manifests])
         )
-    return SentAccordingToHome(storage, publication, concluded, finished, manifests[0] if manifests else None)
+    return SentAccordingToHome(store, concluded, finished, manifests[0] if manifests else None)
 
 
 def settled_entry(outbox: str, sequence: int, log_sent_to: int | None) -> LedgerEntry:
@@ -274,7 +264,7 @@ def _of_shard(
     known: SentAccordingToHome, pending: Manifest, part: ShardManifest, found: _InKafka, *, assume_sent: bool
 ) -> RebuiltShard:
     left_out = found.aside.get(part.shard, frozenset())
-    records = list(_outbox_records(OutboxShardReader(known.storage, pending, part.shard)))
+    records = list(_outbox_records(known.store.reader(pending, part.shard)))
     counts = _sent_of(records, pending, part, found, left_out)
     sent = counts.possible if assume_sent else counts.certain
     why = f"{sent} of {part.transactions} transactions of outbox {pending.outbox} are in Kafka"
@@ -331,14 +321,13 @@ _REGISTRY_HEADER = "contexture_registry_transaction"
 
 
 def planned_rebuild(
-    settings: ClientSettings, storage: Storage, publication: str, *, assume_sent: bool = False
+    settings: ClientSettings, store: PublicationStore, *, assume_sent: bool = False
 ) -> tuple[RebuiltShard, ...]:
     """Returns what the ledger of a publication should say, shard by shard; nothing is written.
 
     Args:
         settings: the connection.
-        storage: the home.
-        publication: its name.
+        store: of the publication.
         assume_sent: count transactions that the topics do not show as sent; otherwise they are sent again.
 
     Raises:
@@ -346,7 +335,7 @@ def planned_rebuild(
         KafkaConfigurationError: a topic is not there, or may not be read.
         BrokersAwayError: the brokers are silent.
     """
-    known = known_sent(storage, publication)
+    known = known_sent(store)
     if known.pending is None:
         return tuple(_concluded(known, shard) for shard in range(known.shards))
     if is_numbered(known.pending) and not known.pending.flush:

@@ -12,17 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
-from contexture.storage.home import Storage
+from contexture.storage.file_tree import FileTree
+from contexture.storage.folder import StoredFolder
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.outboxes import Outboxes, Status
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import PublicationPaths
 
 Interval = tuple[datetime, datetime]
 
@@ -40,7 +41,7 @@ class ArchiveCoverage:
     missing: tuple[str, ...]
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether runs of the interval are there, and none is known to lack."""
         return bool(self.manifests) and not self.missing
 
@@ -50,19 +51,6 @@ class _Run:
     status: Status
     manifest: Manifest
     received: datetime
-
-
-def archive_of(outboxes: Outboxes, interval: Interval) -> ArchiveCoverage:
-    """What the archive holds of an interval, its end excluded.
-
-    Raises:
-        DefectError: the document of an outbox can't be read.
-    """
-    runs = list(_runs(outboxes))
-    start, end = interval
-    inside = [run for run in runs if start <= run.received < end]
-    concluded = tuple(run.manifest for run in inside if run.status == "concluded")
-    return ArchiveCoverage(concluded, (*_earlier(runs, start), *_between(runs, interval), *_unfinished(inside)))
 
 
 def _runs(outboxes: Outboxes) -> Iterator[_Run]:
@@ -123,56 +111,72 @@ class ArchivedRun:
     compared: int | None = None
 
 
-class ArchivedLog:
-    """The archived runs of a publication that read a registry's log.
+class PublicationArchive:
+    """The concluded runs of a publication, and those of them that read a registry's log.
 
     Args:
-        storage: where the archive is.
+        home: where the archive is.
         publication: its name.
     """
 
-    def __init__(self, storage: Storage, publication: str) -> None:
-        self._storage = storage
-        self._folder = PublicationFolder(publication)
-        self._runs = tuple(self._found(Outboxes(storage, publication)))
+    def __init__(self, home: FileTree, publication: str) -> None:
+        self._home = home
+        self._paths = PublicationPaths(publication)
+        self._outboxes = Outboxes(home, publication)
+
+    def coverage(self, interval: Interval) -> ArchiveCoverage:
+        """Returns what the archive has of an interval, its end excluded.
+
+        Raises:
+            DefectError: the document of an outbox cannot be read.
+        """
+        runs = list(_runs(self._outboxes))
+        start, end = interval
+        inside = [run for run in runs if start <= run.received < end]
+        concluded = tuple(run.manifest for run in inside if run.status == "concluded")
+        return ArchiveCoverage(concluded, (*_earlier(runs, start), *_between(runs, interval), *_unfinished(inside)))
+
+    @cached_property
+    def _log(self) -> tuple[ArchivedRun, ...]:
+        """The runs that read the log, read once."""
+        return tuple(self._found())
 
     def run_of(self, transaction: int) -> ArchivedRun | None:
         """The run whose landing tells a transaction, or tells that nothing of it was meant; None: none is archived."""
-        return next((each for each in self._runs if each.after < transaction <= each.until), None)
+        return next((each for each in self._log if each.after < transaction <= each.until), None)
 
-    def told_by(self, run: ArchivedRun, transaction: int) -> frozenset[str] | None:
+    def sent_by(self, run: ArchivedRun, transaction: int) -> frozenset[str] | None:
         """URNs of the structures that a transaction was told of, where a landing has rows of others too; else None."""
         if run.compared != transaction:
             return None
-        rows = _table(self._storage, self._folder.shard(run.outbox, 0), ["key", "source_transaction"])
+        rows = _table(StoredFolder(self._home, self._paths.shard(run.outbox, 0)), ["key", "source_transaction"])
         numbers = rows.column("source_transaction").to_pylist()
         keys = rows.column("key").to_pylist()
         return frozenset(key.decode() for key, number in zip(keys, numbers, strict=True) if number == transaction)
 
     def received(self, start: datetime, end: datetime) -> tuple[int, ...]:
         """Ids of the transactions with rows that runs of an interval read, its end excluded, rising."""
-        inside = (each for each in self._runs if start <= each.received_at < end)
+        inside = (each for each in self._log if start <= each.received_at < end)
         return tuple(sorted({number for each in inside for number in self.transactions(each.run)}))
 
     def transactions(self, run: str) -> list[int]:
         """Ids of the transactions that a run's landing has rows of, rising."""
-        rows = _table(self._storage, self._folder.landing(run), ["source_transaction"])
+        rows = _table(StoredFolder(self._home, self._paths.landing(run)), ["source_transaction"])
         numbers = pc.unique(rows.column("source_transaction")).to_pylist()
         return sorted(number for number in numbers if number is not None)
 
-    def _found(self, outboxes: Outboxes) -> Iterator[ArchivedRun]:
-        for item in outboxes.all():
+    def _found(self) -> Iterator[ArchivedRun]:
+        for item in self._outboxes.all():
             if item.status == "concluded":
-                found = self._read_log(outboxes.manifest(item.outbox))
+                found = self._read_log(self._outboxes.manifest(item.outbox))
                 if found is not None:
                     yield found
 
     def _read_log(self, manifest: Manifest) -> ArchivedRun | None:
         if manifest.mode != "changes" or manifest.baseline:
             return None
-        try:
-            landing = LandingManifest.from_file(self._storage, self._folder.landing_manifest(manifest.run))
-        except FileNotFoundError:
+        landing = LandingManifest.find_file(self._home, self._paths.landing_manifest(manifest.run))
+        if landing is None:
             return None
         after, until = landing.watermark_from or "", landing.watermark_to or ""
         if landing.retried is not None or not (after.isdecimal() and until.isdecimal()):
@@ -189,10 +193,9 @@ class ArchivedLog:
         )
 
 
-def _table(storage: Storage, folder: str, columns: list[str]) -> Any:
-    files = [storage.path(f"{folder}/{name}") for name in storage.files(folder, ".parquet")]
+def _table(folder: StoredFolder, columns: list[str]) -> Any:
+    files = folder.files(".parquet")
     if not files:
         return pa.table({name: pa.nulls(0) for name in columns})
-    with storage.reading(folder):
-        dataset: Any = ds.dataset(files, filesystem=storage.filesystem, format="parquet")
-        return dataset.to_table(columns=columns)
+    with folder.home.translate_read_errors(folder.path):
+        return folder.dataset(files).to_table(columns=columns)

@@ -14,19 +14,17 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from contexture.records.changes.attribute_types import AttributeTypes
-from contexture.storage.delivery import DeadLetterIndex, write_dead_letter_index
-from contexture.storage.home import Storage
-from contexture.storage.inbox_reader import release_claim
+from contexture.errors import DefectError
+from contexture.storage.delivery import DeadLetterIndex
+from contexture.storage.folder import StoredFolder
 from contexture.storage.incompleteness import incompleteness_after
 from contexture.storage.known_topics import LostTopics, lost_topics
-from contexture.storage.manifests import Manifest
+from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.quarantine import mark_retried
-from contexture.storage.state import FORMAT, State, StatePointer
+from contexture.storage.publication_store import PublicationStore
+from contexture.storage.quarantine_retry import mark_retried
+from contexture.storage.state import FORMAT, StatePointer
 from contexture.storage.state_updates import advance, mark_undelivered
 
 NONE_DEAD = DeadLetterIndex()
@@ -34,7 +32,7 @@ NONE_DEAD = DeadLetterIndex()
 
 
 def conclude(
-    storage: Storage,
+    store: PublicationStore,
     manifest: Manifest,
     *,
     cluster: str | None,
@@ -56,13 +54,12 @@ def conclude(
         ConfigurationError: the outbox is not approved; state stays as it is.
         RetriableError: the storage failed, or another process moved state on; concluding again ends what was begun.
     """
-    outboxes = Outboxes(storage, manifest.publication)
-    outboxes.movable(manifest.outbox, "concluded")
-    state = State(storage, manifest.publication)
+    outboxes, state = store.outboxes, store.state
+    outboxes.check_transition(manifest.outbox, "concluded")
     pointer = state.pointer()
-    write_dead_letter_index(storage, manifest, dead_letters)
+    store.outbox(manifest.outbox).write_dead_letters(dead_letters)
     if manifest.mode != "backfill" and pointer.sequence < manifest.sequence:
-        mark_undelivered(state, pointer, manifest, dead_letters.shards)
+        mark_undelivered(store, pointer, manifest, dead_letters.shards)
         # One that did not read everything tells nothing of the whole: what changed since the last full one stays owed.
         owes = manifest.retried is not None or (changes_owe_full and manifest.mode != "full")
         made_by = _MadeBy(manifest.fingerprint, cluster, target)
@@ -70,35 +67,41 @@ def conclude(
         still_lost = pointer.lost_topics if still_owed else None
         before = pointer
         at = datetime.now(UTC)
-        advanced = _advance(state, pointer, manifest, made_by.after(pointer) if owes else made_by, still_owed, at)
-        unseen = incompleteness_after(storage, manifest, pointer.incomplete, at) if detects_deletions else None
+        advanced = _advance(store, pointer, manifest, made_by.after(pointer) if owes else made_by, still_owed, at)
+        unseen = incompleteness_after(_landing(store, manifest), pointer.incomplete, at) if detects_deletions else None
         pointer = advanced.model_copy(update={"incomplete": unseen, "lost_topics": still_lost})
-        state.point(pointer, after=before)
-        _remove_unused(state, {*before.files, *pointer.files, before.types, pointer.types})
-    mark_retried(storage, manifest)
-    # After the state, which knows what was told; before the status, for once that stands no one comes back here.
-    release_claim(storage, manifest.publication, manifest.outbox)
-    outboxes.move(manifest.outbox, "concluded", reason=_told(manifest, dead_letters))
+        state.commit(pointer, after=before)
+        _remove_unused(state.folder, {*before.files, *pointer.files, before.types, pointer.types})
+    mark_retried(store, manifest)
+    # After the state, which knows what was sent; before the status, because a concluded outbox is not concluded again.
+    store.release_claim(manifest.outbox)
+    outboxes.set_status(manifest.outbox, "concluded", reason=_describe_commit(manifest, dead_letters))
     return pointer
 
 
-def _told(manifest: Manifest, dead_letters: DeadLetterIndex) -> str:
+def _landing(store: PublicationStore, manifest: Manifest) -> LandingManifest | None:
+    try:
+        return store.landing(manifest.run).find_manifest()
+    except DefectError:
+        return None
+
+
+def _describe_commit(manifest: Manifest, dead_letters: DeadLetterIndex) -> str:
     aside = f", {dead_letters.count} of them to the dead-letter topic" if dead_letters.count else ""
     return f"{manifest.records} records committed{aside}"
 
 
-def require_full_run(storage: Storage, publication: str, reason: str) -> None:
+def require_full_run(store: PublicationStore, reason: str) -> None:
     """Makes the next run of a publication send everything."""
-    state = State(storage, publication)
-    state.point(state.pointer().model_copy(update={"owes_full": reason}))
+    state = store.state
+    state.commit(state.pointer().model_copy(update={"owes_full": reason}))
 
 
-def require_topics_again(storage: Storage, publication: str, topics: Iterable[str], at: datetime) -> LostTopics:
+def require_topics_again(store: PublicationStore, topics: Iterable[str], at: datetime) -> LostTopics:
     """Makes the next run of a publication send everything, because topics were removed that held something of it.
 
     Args:
-        storage: the home.
-        publication: whose.
+        store: of the publication.
         topics: the names of those that were removed.
         at: when that was noticed. A full run that began to read before does not fill them.
 
@@ -108,10 +111,10 @@ def require_topics_again(storage: Storage, publication: str, topics: Iterable[st
     Raises:
         RetriableError: the storage failed, or state was moved on by another process at this moment.
     """
-    state = State(storage, publication)
+    state = store.state
     pointer = state.pointer()
     lost = lost_topics(topics, at, pointer.lost_topics)
-    state.point(pointer.model_copy(update={"owes_full": lost.sentence, "lost_topics": lost}), after=pointer)
+    state.commit(pointer.model_copy(update={"owes_full": lost.sentence, "lost_topics": lost}), after=pointer)
     return lost
 
 
@@ -145,14 +148,14 @@ def _both(before: str | None, now: str | None) -> str | None:
 
 
 def _advance(
-    state: State,
+    store: PublicationStore,
     pointer: StatePointer,
     manifest: Manifest,
     made_by: _MadeBy,
     owes_full: str | None,
     concluded_at: datetime,
 ) -> StatePointer:
-    written = advance(state, pointer, state.folder.state_delta(manifest.outbox), manifest.sequence)
+    written = advance(store.state, pointer, store.outbox(manifest.outbox).state_delta, manifest.sequence)
     return StatePointer(
         generation=pointer.generation + 1,
         sequence=manifest.sequence,
@@ -167,36 +170,34 @@ def _advance(
         owes_full=owes_full,
         concluded_at=concluded_at,
         format=FORMAT,
-        types=_types(state, pointer, manifest),
+        types=_types(store, pointer, manifest),
         full_concluded_at=concluded_at if manifest.mode == "full" else pointer.full_concluded_at,
     )
 
 
-def _types(state: State, pointer: StatePointer, manifest: Manifest) -> str | None:
+def _types(store: PublicationStore, pointer: StatePointer, manifest: Manifest) -> str | None:
     """The file of the NGSI types that attributes have had, with those that the outbox's run saw."""
-    try:
-        seen = AttributeTypes.from_json(state.storage.read(state.folder.seen_types(manifest.outbox)))
-    except FileNotFoundError:
+    state, seen = store.state, store.outbox(manifest.outbox).seen_types()
+    if seen is None:
         return pointer.types
     name = f"types-{manifest.sequence:012d}.json"
     known = state.attribute_types(pointer).after(seen, whole=manifest.mode == "full")
-    state.storage.write(state.path(name), known.to_json())
+    state.folder.write(name, known.to_json())
     return name
 
 
-def _remove_unused(state: State, used: set[str | None]) -> None:
+def _remove_unused(folder: StoredFolder, used: set[str | None]) -> None:
     # The files of the generation before stay, for anyone who is reading them just now.
-    files = [name for suffix in (".parquet", ".json") for name in state.storage.files(state.folder.state(), suffix)]
-    for name in files:
+    for name in (*folder.files(".parquet"), *folder.files(".json")):
         if name not in used:
-            state.storage.remove(f"{state.folder.state()}/{name}")
+            folder.remove(name)
 
 
 Place = tuple[str, bytes | None]
 """A topic and a key."""
 
 
-def was_superseded(storage: Storage, backfill: Manifest) -> bool:
+def was_superseded(store: PublicationStore, backfill: Manifest) -> bool:
     """Whether a normal run that was not concluded when a backfill was prepared has records for a key of it.
 
     Where the archive has lost such a run, it is taken for one that has.
@@ -205,8 +206,8 @@ def was_superseded(storage: Storage, backfill: Manifest) -> bool:
         DefectError: a document or a file of an outbox is damaged.
         RetriableError: the storage failed.
     """
-    outboxes = Outboxes(storage, backfill.publication)
-    concluded = State(storage, backfill.publication).pointer().generation - backfill.state_generation
+    outboxes = store.outboxes
+    concluded = store.state.pointer().generation - backfill.state_generation
     if concluded == 0 and not _is_sending(outboxes):
         return False
     sent: frozenset[Place] | None = None
@@ -215,8 +216,8 @@ def was_superseded(storage: Storage, backfill: Manifest) -> bool:
             break
         concluded -= outboxes.status(run.outbox).status == "concluded"
         if run.records:
-            sent = frozenset(_places(storage, backfill)) if sent is None else sent
-            if any(place in sent for place in _places(storage, run)):
+            sent = frozenset(_places(store, backfill)) if sent is None else sent
+            if any(place in sent for place in _places(store, run)):
                 return True
     return concluded > 0
 
@@ -236,15 +237,13 @@ def _newest_first(outboxes: Outboxes) -> Iterator[Manifest]:
                 yield manifest
 
 
-def _places(storage: Storage, manifest: Manifest) -> Iterator[Place]:
-    folder = PublicationFolder(manifest.publication)
+def _places(store: PublicationStore, manifest: Manifest) -> Iterator[Place]:
     for shard in manifest.shards:
         if shard.file is None:
             continue
-        path = f"{folder.shard(manifest.outbox, shard.shard)}/{shard.file}"
-        with storage.reading(path):
-            known, filesystem = storage.path(path), storage.filesystem
-            table = pq.read_table(known, columns=["topic", "key"], filesystem=filesystem, partitioning=None)
+        folder = store.outbox(manifest.outbox).shard(shard.shard)
+        with folder.translate_read_errors(shard.file):
+            table = folder.table(shard.file, columns=["topic", "key"])
         yield from zip(
             table.column("topic").cast(pa.string()).to_pylist(), table.column("key").to_pylist(), strict=True
         )

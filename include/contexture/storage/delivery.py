@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from contexture.storage.documents import Versioned
-from contexture.storage.home import Storage
-from contexture.storage.manifests import Manifest
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.file_tree import FileTree
+from contexture.storage.paths import PublicationPaths
 
 AttemptState = Literal["waiting", "exhausted", "stopped", "sent"]
 
@@ -67,32 +66,28 @@ def most_urgent(sends: Sequence[SendAttempts]) -> SendAttempts | None:
 class AttemptLog:
     """The failed sends of one publication's outboxes."""
 
-    def __init__(self, storage: Storage, publication: str) -> None:
-        self._storage = storage
-        self._folder = PublicationFolder(publication)
+    def __init__(self, home: FileTree, publication: str) -> None:
+        self._home = home
+        self._paths = PublicationPaths(publication)
 
     def of_shard(self, outbox: str, shard: int) -> SendAttempts | None:
-        """What is noted of a shard; None when no send of it has failed."""
-        path = self._folder.shard_attempts(outbox, shard)
-        try:
-            return SendAttempts.from_file(self._storage, path)
-        except FileNotFoundError:
-            return None
+        """Returns what is recorded of a shard; None when no send of it has failed."""
+        return SendAttempts.find_file(self._home, self._paths.shard_attempts(outbox, shard))
 
     def of_outbox(self, outbox: str) -> tuple[SendAttempts, ...]:
-        """What is noted of every shard that failed at least once, by number."""
-        folder = self._folder.attempts(outbox)
-        paths = (f"{folder}/{name}" for name in self._storage.files(folder, ".json"))
-        found = [SendAttempts.from_file(self._storage, path) for path in paths]
+        """Returns what is recorded of every shard that failed at least once, by number."""
+        folder = self._paths.attempts(outbox)
+        paths = (f"{folder}/{name}" for name in self._home.files(folder, ".json"))
+        found = [SendAttempts.from_file(self._home, path) for path in paths]
         return tuple(sorted(found, key=lambda each: each.shard))
 
     def keep(self, attempts: SendAttempts) -> None:
-        """Puts the new standing of a shard in place."""
-        self._storage.write(self._folder.shard_attempts(attempts.outbox, attempts.shard), attempts.to_json())
+        """Writes the new state of a shard."""
+        self._home.write(self._paths.shard_attempts(attempts.outbox, attempts.shard), attempts.to_json())
 
     def forget(self, outbox: str) -> None:
-        """Removes what is noted: the next send is due at once and has all its attempts."""
-        self._storage.remove(self._folder.attempts(outbox))
+        """Removes what is recorded: the next send is due immediately and has all its attempts."""
+        self._home.remove(self._paths.attempts(outbox))
 
 
 class DeadLetterIndex(Versioned):
@@ -105,21 +100,6 @@ class DeadLetterIndex(Versioned):
     def count(self) -> int:
         """How many there are."""
         return sum(map(len, self.shards.values()))
-
-
-def write_dead_letter_index(storage: Storage, manifest: Manifest, found: DeadLetterIndex) -> None:
-    """Keeps them; nothing is written where there are none."""
-    if found.count:
-        storage.write(PublicationFolder(manifest.publication).dead_letters(manifest.outbox), found.to_json())
-
-
-def dead_letters_of(storage: Storage, manifest: Manifest) -> DeadLetterIndex:
-    """Those of a concluded outbox."""
-    try:
-        read = storage.read(PublicationFolder(manifest.publication).dead_letters(manifest.outbox))
-    except FileNotFoundError:
-        return DeadLetterIndex()
-    return DeadLetterIndex.model_validate_json(read)
 
 
 def without_dead_letters(batches: Iterator[Any], positions: tuple[int, ...]) -> Iterator[Any]:
@@ -155,47 +135,57 @@ class ShardBegun(Versioned):
     committed: bool = False
 
 
-def ledger_seen(storage: Storage, publication: str) -> KnownLedger | None:
-    """What is known of a publication's ledger; None before its first send."""
-    try:
-        return KnownLedger.from_file(storage, PublicationFolder(publication).ledger_seen())
-    except FileNotFoundError:
-        return None
+class ShardRecord:
+    """The document of one shard, on whether it was ever sent."""
+
+    def __init__(self, home: FileTree, path: str) -> None:
+        self._home = home
+        self._path = path
+
+    def read(self) -> ShardBegun | None:
+        """Returns what is recorded of the shard; None when it was never sent."""
+        return ShardBegun.find_file(self._home, self._path)
+
+    def write(self, begun: ShardBegun) -> None:
+        """Writes it."""
+        self._home.write(self._path, begun.to_json())
 
 
-def write_known_ledger(storage: Storage, publication: str, seen: KnownLedger) -> None:
-    """Keeps it."""
-    storage.write(PublicationFolder(publication).ledger_seen(), seen.to_json())
+class LedgerRecord:
+    """What storage records about the ledger that a publication's senders write to."""
 
+    def __init__(self, home: FileTree, publication: str) -> None:
+        self._home = home
+        self._paths = PublicationPaths(publication)
 
-def shard_begun(storage: Storage, path: str) -> ShardBegun | None:
-    """What is known of one shard; None when it was never sent.
+    def known(self) -> KnownLedger | None:
+        """Returns the ledger; None before the first send."""
+        return KnownLedger.find_file(self._home, self._paths.ledger_seen())
 
-    Args:
-        storage: the home.
-        path: as of `PublicationFolder.shard_begun`.
-    """
-    try:
-        return ShardBegun.from_file(storage, path)
-    except FileNotFoundError:
-        return None
+    def write_known(self, known: KnownLedger) -> None:
+        """Writes which ledger it is."""
+        self._home.write(self._paths.ledger_seen(), known.to_json())
 
+    def shard(self, shard: int) -> ShardRecord:
+        """Returns the record of a shard of normal runs."""
+        return ShardRecord(self._home, self._paths.shard_begun(shard))
 
-def committed_shards(storage: Storage, publication: str, topic_id: str) -> frozenset[int]:
-    """The shards of which a ledger must hold rows."""
-    folder = PublicationFolder(publication)
-    found: set[int] = set()
-    for name in storage.files(folder.shards_begun(), _SUFFIX):
-        shard = int(name.rsplit("=", 1)[1].removesuffix(_SUFFIX))
-        begun = shard_begun(storage, folder.shard_begun(shard))
-        if begun is not None and begun.committed and begun.topic_id == topic_id:
-            found.add(shard)
-    return frozenset(found)
+    def backfilled_shard(self, outbox: str, shard: int) -> ShardRecord:
+        """Returns the record of a shard of a backfill: each interval has rows of its own in the ledger."""
+        return ShardRecord(self._home, self._paths.backfilled_shard_begun(outbox, shard))
 
+    def committed_shards(self, topic_id: str) -> frozenset[int]:
+        """Returns the shards of which a ledger must hold rows."""
+        found: set[int] = set()
+        for name in self._home.files(self._paths.shards_begun(), _SUFFIX):
+            shard = int(name.rsplit("=", 1)[1].removesuffix(_SUFFIX))
+            begun = self.shard(shard).read()
+            if begun is not None and begun.committed and begun.topic_id == topic_id:
+                found.add(shard)
+        return frozenset(found)
 
-def note_rows(storage: Storage, publication: str, topic_id: str, shards: Collection[int]) -> None:
-    """Keeps that a ledger holds rows of these shards, and of no others."""
-    folder = PublicationFolder(publication)
-    storage.remove(folder.shards_begun())
-    for shard in shards:
-        storage.write(folder.shard_begun(shard), ShardBegun(topic_id=topic_id, committed=True).to_json())
+    def write_rows(self, topic_id: str, shards: Collection[int]) -> None:
+        """Writes that a ledger holds rows of these shards, and of no others."""
+        self._home.remove(self._paths.shards_begun())
+        for shard in shards:
+            self.shard(shard).write(ShardBegun(topic_id=topic_id, committed=True))

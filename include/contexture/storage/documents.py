@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from contexture.errors import ConfigurationError, DefectError
 
 if TYPE_CHECKING:
-    from contexture.storage.home import Storage
+    from contexture.storage.file_tree import FileTree
 
 
 class StoredDocument(BaseModel):
@@ -22,7 +22,7 @@ class StoredDocument(BaseModel):
         return self.model_dump_json(indent=1).encode()
 
     @classmethod
-    def from_file(cls, storage: Storage, path: str) -> Self:
+    def from_file(cls, storage: FileTree, path: str) -> Self:
         """The document in a file.
 
         Raises:
@@ -43,6 +43,14 @@ class StoredDocument(BaseModel):
                 path=path,
                 problems=error.error_count(),
             ) from None
+
+    @classmethod
+    def find_file(cls, home: FileTree, path: str) -> Self | None:
+        """Returns the document in a file, or None where there is no such file. Raises otherwise as `from_file`."""
+        try:
+            return cls.from_file(home, path)
+        except FileNotFoundError:
+            return None
 
 
 class UnknownFormatError(ConfigurationError):

@@ -10,46 +10,47 @@ from collections.abc import Iterator
 
 from contexture.storage.delivery import KnownLedger, ShardBegun
 from contexture.storage.documents import Versioned, check_format
-from contexture.storage.home import Storage
+from contexture.storage.file_tree import FileTree
 from contexture.storage.known_topics import KnownTopics
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import OutboxStatus
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import PublicationPaths
+from contexture.storage.publication_store import PublicationStore
 from contexture.storage.state import StatePointer
 
 
-def check_formats(storage: Storage, publication: str) -> None:
+def check_formats(store: PublicationStore) -> None:
     """Checks the documents that the next run reads first: few, whatever the archive holds.
 
     Raises:
         UnknownFormatError: another version of Contexture wrote one.
         RetriableError: the storage did not answer.
     """
-    for kind, path in _documents(storage, PublicationFolder(publication)):
-        check_document(storage, kind, path)
+    for kind, path in _documents(store.home, PublicationPaths(store.name)):
+        check_document(store.home, kind, path)
 
 
-def check_document(storage: Storage, kind: type[Versioned], path: str) -> None:
+def check_document(home: FileTree, kind: type[Versioned], path: str) -> None:
     """Checks one document; passes where there is none, or where it cannot be read, which its reader reports.
 
     Raises:
         UnknownFormatError: another version of Contexture wrote it.
     """
     try:
-        read = json.loads(storage.read(path))
+        read = json.loads(home.read(path))
     except (FileNotFoundError, ValueError, RecursionError):
         return
     if isinstance(read, dict):
         check_format(path, read.get(kind.FORMAT_MEMBER), kind.FORMAT)
 
 
-def _documents(storage: Storage, folder: PublicationFolder) -> Iterator[tuple[type[Versioned], str]]:
+def _documents(home: FileTree, folder: PublicationPaths) -> Iterator[tuple[type[Versioned], str]]:
     yield StatePointer, folder.current_state()
     yield KnownLedger, folder.ledger_seen()
     yield KnownTopics, folder.known_topics()
-    for name in storage.files(folder.shards_begun(), ".json"):
+    for name in home.files(folder.shards_begun(), ".json"):
         yield ShardBegun, f"{folder.shards_begun()}/{name}"
-    for marker in storage.files(folder.pending(), ".json"):
+    for marker in home.files(folder.pending(), ".json"):
         outbox = marker.split("-", 1)[1].removesuffix(".json")
         yield Manifest, folder.manifest(outbox)
         yield OutboxStatus, folder.status(outbox)

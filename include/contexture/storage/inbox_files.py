@@ -1,7 +1,7 @@
 """The files of an inbox: their entries, their format, and how one is written whole or not at all.
 
 On a local disk: a temporary name, fsync, rename, fsync of the folder. On an object store, which knows no fsync, the
-whole-file write of `Storage`.
+whole-file write of `FileTree`.
 
 file     "CTXIN1" count(4 bytes) entry*
     entry    length(4 bytes) CRC-32(4 bytes) MessagePack of [received_at_us, sequence, headers, body]
@@ -27,7 +27,7 @@ from pyarrow import fs
 
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.storage.documents import check_format
-from contexture.storage.home import Storage
+from contexture.storage.file_tree import FileTree
 
 FORMAT = 1
 _KIND = b"CTXIN"
@@ -247,7 +247,7 @@ class LocalInboxFolder:
 class ObjectStoreInboxFolder:
     """A folder on an object store."""
 
-    def __init__(self, storage: Storage, folder: str) -> None:
+    def __init__(self, storage: FileTree, folder: str) -> None:
         self._storage = storage
         self._folder = folder
 
@@ -304,8 +304,8 @@ class DiskOperations:
             return [entry.name for entry in entries]
 
 
-def open_shelf(storage: Storage, publication: str) -> InboxFolder:
-    """The shelf of a publication's inbox.
+def open_inbox_folder(storage: FileTree, publication: str) -> InboxFolder:
+    """Opens a publication's inbox for its writer.
 
     Raises:
         OSError: the folder can't be made.

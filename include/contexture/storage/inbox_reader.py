@@ -17,7 +17,7 @@ from pyarrow import fs
 
 from contexture.errors import DefectError
 from contexture.storage.documents import Versioned
-from contexture.storage.home import Storage
+from contexture.storage.file_tree import FileTree
 from contexture.storage.inbox_files import (
     DiskOperations,
     InboxEntry,
@@ -26,14 +26,13 @@ from contexture.storage.inbox_files import (
     decode_file,
     inbox_folder,
 )
-from contexture.storage.publication_store import PublicationFolder
 
 
 class InboxReader:
     """The files and entries of one inbox. Files still being written are not among them."""
 
-    def __init__(self, storage: Storage, publication: str) -> None:
-        self._storage = storage
+    def __init__(self, home: FileTree, publication: str) -> None:
+        self._home = home
         self._folder = inbox_folder(publication)
 
     def files(self) -> tuple[InboxFile, ...]:
@@ -42,8 +41,16 @@ class InboxReader:
         Raises:
             RetriableError: the storage did not answer.
         """
-        found = (InboxFile.named(name) for name in self._storage.files(self._folder))
+        found = (InboxFile.named(name) for name in self._home.files(self._folder))
         return tuple(sorted((file for file in found if file is not None), key=lambda file: file.order))
+
+    def claim(self) -> InboxClaim:
+        """Returns everything that is complete in the inbox now; nothing is written.
+
+        Raises:
+            RetriableError: the storage did not respond.
+        """
+        return InboxClaim(files=tuple(file.name for file in self.files()))
 
     def entries(self, files: Iterable[InboxFile]) -> Iterator[InboxEntry]:
         """The entries of these files by (received_at, sequence, writer), as one stream.
@@ -73,10 +80,10 @@ class InboxReader:
             RetriableError: the storage did not answer; calling it again goes on.
         """
         for file in files:
-            self._storage.remove(f"{self._folder}/{file.name}")
+            self._home.remove(f"{self._folder}/{file.name}")
 
     def _read(self, file: InboxFile) -> Iterator[InboxEntry]:
-        return decode_file(self._storage.read(f"{self._folder}/{file.name}"), file.name)
+        return decode_file(self._home.read(f"{self._folder}/{file.name}"), file.name)
 
 
 def _push(
@@ -95,15 +102,6 @@ class InboxClaim(Versioned):
     format: int = 1
     files: tuple[str, ...] = ()
 
-    @classmethod
-    def of_now(cls, storage: Storage, publication: str) -> InboxClaim:
-        """Everything that is complete in the inbox now; nothing is written.
-
-        Raises:
-            RetriableError: the storage did not answer.
-        """
-        return cls(files=tuple(file.name for file in InboxReader(storage, publication).files()))
-
     @property
     def inbox_files(self) -> tuple[InboxFile, ...]:
         """The files.
@@ -114,54 +112,24 @@ class InboxClaim(Versioned):
         return tuple(_file(name) for name in self.files)
 
 
-def keep_claim(storage: Storage, publication: str, run: str, claim: InboxClaim) -> None:
-    """Puts a claim into the run's landing folder, for good.
+def read_claim(home: FileTree, path: str) -> InboxClaim:
+    """Returns the claim in a file; an empty one where there is none."""
+    return InboxClaim.find_file(home, path) or InboxClaim()
+
+
+def write_claim(home: FileTree, path: str, claim: InboxClaim) -> None:
+    """Writes a claim durably.
 
     Raises:
-        RetriableError: it is not there.
+        RetriableError: it is not stored.
     """
-    _put(storage, PublicationFolder(publication).landing_claim(run), claim)
-
-
-def transfer_claim(storage: Storage, publication: str, run: str, outbox: str) -> None:
-    """Gives what a run has claimed to the outbox that is made of it; nothing happens when it claimed nothing.
-
-    Raises:
-        RetriableError: the storage failed; doing it again ends what was begun.
-    """
-    folder = PublicationFolder(publication)
-    claim = _read(storage, folder.landing_claim(run))
-    if claim.files:
-        _put(storage, folder.outbox_claim(outbox), claim)
-
-
-def release_claim(storage: Storage, publication: str, outbox: str) -> None:
-    """Removes from the inbox what is in Kafka by way of an outbox.
-
-    Harmless when it was done before, and when it was not done to its end.
-
-    Raises:
-        RetriableError: the storage failed; doing it again ends what was begun.
-    """
-    claim = _read(storage, PublicationFolder(publication).outbox_claim(outbox))
-    InboxReader(storage, publication).remove(claim.inbox_files)
-
-
-def _read(storage: Storage, path: str) -> InboxClaim:
-    try:
-        return InboxClaim.from_file(storage, path)
-    except FileNotFoundError:
-        return InboxClaim()
-
-
-def _put(storage: Storage, path: str, claim: InboxClaim) -> None:
-    # What a lost list names would be told twice, so that it has to outlast a loss of power as the inbox does.
-    if isinstance(storage.filesystem, fs.LocalFileSystem):
-        folder, name = storage.path(path).rsplit("/", 1)
-        with storage.translating(path):
+    # What a lost list names would be sent twice, so that it has to outlast a loss of power as the inbox does.
+    if isinstance(home.filesystem, fs.LocalFileSystem):
+        folder, name = home.path(path).rsplit("/", 1)
+        with home.translate_errors(path):
             LocalInboxFolder(DiskOperations(Path(folder))).put(name, claim.to_json())
     else:
-        storage.write(path, claim.to_json())
+        home.write(path, claim.to_json())
 
 
 def _file(name: str) -> InboxFile:

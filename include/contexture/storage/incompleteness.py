@@ -5,11 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from contexture.errors import DefectError
 from contexture.storage.documents import StoredDocument
-from contexture.storage.home import Storage
-from contexture.storage.manifests import LandingManifest, Manifest
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.manifests import LandingManifest
 
 LASTING_RUNS: Final = 3
 """A single incomplete read is ordinary: entities come and go while they are read, and the next run reads again."""
@@ -52,27 +49,20 @@ class Incompleteness(StoredDocument):
 
 
 def incompleteness_after(
-    storage: Storage, manifest: Manifest, before: Incompleteness | None, at: datetime
+    landing: LandingManifest | None, before: Incompleteness | None, at: datetime
 ) -> Incompleteness | None:
     """Returns the incompleteness after a run of a publication that detects deletions by reading the whole source.
 
     Args:
-        storage: the home; the landing manifest of the run is read there.
-        manifest: of the run's outbox.
+        landing: of the run; None where retention has removed it, or where it cannot be read.
         before: after the run before.
         at: when the run concludes.
 
     Returns:
         None after a complete read. As before where the run did not read the source (its inbox, its quarantine, the
-        archive), or where retention has removed its landing.
+        archive), or where there is no landing.
     """
-    try:
-        landing = LandingManifest.from_file(
-            storage, PublicationFolder(manifest.publication).landing_manifest(manifest.run)
-        )
-    except (FileNotFoundError, DefectError):
-        return before
-    if not landing.knows_source:
+    if landing is None or not landing.knows_source:
         return before
     if landing.complete:
         return None

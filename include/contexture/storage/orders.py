@@ -10,9 +10,7 @@ from pydantic import SerializeAsAny, StringConstraints
 
 from contexture.publications import Publication
 from contexture.storage.documents import StoredDocument, Versioned
-from contexture.storage.home import Storage
 from contexture.storage.manifests import Mode
-from contexture.storage.publication_store import PublicationFolder
 
 
 class Retry(StoredDocument):
@@ -99,13 +97,3 @@ class StageResult(Versioned):
     report: str | None = None
     seconds: Mapping[str, float] = {}
     error: Mapping[str, object] | None = None
-
-
-def staged_publication(storage: Storage, publication: str, run: str) -> Publication:
-    """The publication as it was when the run was staged: what is sent belongs to that one."""
-    return staged_order(storage, publication, run).publication
-
-
-def staged_order(storage: Storage, publication: str, run: str) -> StageOrder:
-    """What the run was asked to prepare."""
-    return StageOrder.from_file(storage, PublicationFolder(publication).order(run))

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from contexture.errors import DefectError
-from contexture.storage.home import Storage
+from contexture.storage.file_tree import FileTree
+from contexture.storage.folder import StoredFolder
 from contexture.storage.manifests import Manifest, RegistryPart, ShardManifest
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import HEADER_PREFIX
 
 ROWS_PER_BATCH = 10_000
@@ -24,19 +24,16 @@ BYTES_PER_BATCH = 33_554_432
 class OutboxShardReader:
     """The records of one shard as Arrow record batches; memory does not grow with the shard."""
 
-    def __init__(
-        self, storage: Storage, manifest: Manifest, shard: int, *, rows_per_batch: int = ROWS_PER_BATCH
-    ) -> None:
+    def __init__(self, home: FileTree, manifest: Manifest, shard: int, *, rows_per_batch: int = ROWS_PER_BATCH) -> None:
         self.outbox_id = manifest.outbox
         self.sequence = manifest.sequence
         self.shard = shard
         self.headers = tuple((name, value.encode()) for name, value in manifest.headers)
         # What was read outside of the log is sent whole, or not at all when something later was told.
         self.flush = manifest.flush or manifest.retried is not None
-        self._storage = storage
         self._rows_per_batch = rows_per_batch
         self._described = _described(manifest, shard)
-        self._folder = PublicationFolder(manifest.publication).shard(manifest.outbox, shard)
+        self._folder = StoredFolder(home, PublicationPaths(manifest.publication).shard(manifest.outbox, shard))
 
     @property
     def records(self) -> int:
@@ -57,9 +54,8 @@ class OutboxShardReader:
         """The headers that have a column of their own."""
         if self._described.file is None:
             return ()
-        relative = f"{self._folder}/{self._described.file}"
-        with self._storage.reading(relative):
-            schema = pq.read_schema(self._storage.path(relative), filesystem=self._storage.filesystem)
+        with self._folder.translate_read_errors(self._described.file):
+            schema = self._folder.schema(self._described.file)
         return tuple(name.removeprefix(HEADER_PREFIX) for name in schema.names if name.startswith(HEADER_PREFIX))
 
     def batches(self, from_position: int) -> Iterator[Any]:
@@ -71,11 +67,9 @@ class OutboxShardReader:
         """
         if self._described.file is None or from_position >= self.records:
             return
-        relative = f"{self._folder}/{self._described.file}"
-        path, filesystem = self._storage.path(relative), self._storage.filesystem
         with (
-            self._storage.reading(relative),
-            pq.ParquetFile(path, filesystem=filesystem, pre_buffer=False, page_checksum_verification=True) as parquet,
+            self._folder.translate_read_errors(self._described.file),
+            self._folder.open_table(self._described.file, pre_buffer=False, page_checksum_verification=True) as parquet,
         ):
             yield from self._from(parquet, from_position)
 
@@ -102,7 +96,7 @@ class OutboxShardReader:
         found = batch.column("position")[0].as_py()
         if found != expected:
             raise DefectError(
-                f"position {found} is where {expected} should be, in {self._folder}",
+                f"position {found} is where {expected} should be, in {self._folder.path}",
                 next_step=f"abandon the outbox and report this: contexture outbox abandon {self.outbox_id} --reason …",
                 outbox=self.outbox_id,
                 shard=self.shard,
@@ -150,10 +144,3 @@ def bounded(table: Any, max_bytes: int = BYTES_PER_BATCH) -> Iterator[Any]:
 
 def _lengths(table: Any, name: str) -> Any:
     return np.asarray(pc.fill_null(pc.binary_length(table.column(name)).cast("int64"), 0))
-
-
-def topic_counts(storage: Storage, manifest: Manifest) -> dict[str, int]:
-    """The topics of an outbox with their numbers of records, ordered by name."""
-    path = storage.path(PublicationFolder(manifest.publication).topics(manifest.outbox))
-    table = pq.read_table(path, columns=["topic", "records"], filesystem=storage.filesystem, partitioning=None)
-    return dict(sorted(zip(table.column("topic").to_pylist(), table.column("records").to_pylist(), strict=True)))

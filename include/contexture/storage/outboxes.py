@@ -18,9 +18,9 @@ from pydantic import Field, ValidationError
 
 from contexture.errors import ConfigurationError, DefectError
 from contexture.storage.documents import StoredDocument, Versioned
-from contexture.storage.home import Storage
+from contexture.storage.file_tree import FileTree
 from contexture.storage.manifests import Manifest
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import PublicationPaths
 
 Status = Literal["prepared", "approved", "concluded", "rejected", "abandoned"]
 
@@ -65,9 +65,10 @@ class OutboxStatus(Versioned):
 class Outboxes:
     """The outboxes of one publication on storage."""
 
-    def __init__(self, storage: Storage, publication: str) -> None:
-        self.storage = storage
-        self.folder = PublicationFolder(publication)
+    def __init__(self, home: FileTree, publication: str) -> None:
+        self.publication = publication
+        self._home = home
+        self._paths = PublicationPaths(publication)
 
     def manifest(self, outbox: str) -> Manifest:
         """The manifest of an outbox.
@@ -76,7 +77,7 @@ class Outboxes:
             ConfigurationError: there is no such outbox.
             DefectError: its document is not one of ours.
         """
-        return self._document(Manifest, self.folder.manifest(outbox), outbox)
+        return self._document(Manifest, self._paths.manifest(outbox), outbox)
 
     def status(self, outbox: str) -> OutboxStatus:
         """Where an outbox stands.
@@ -84,24 +85,35 @@ class Outboxes:
         Raises:
             ConfigurationError: there is no such outbox.
         """
-        return self._document(OutboxStatus, self.folder.status(outbox), outbox)
+        return self._document(OutboxStatus, self._paths.status(outbox), outbox)
+
+    def is_of_backfill(self, outbox: str) -> bool:
+        """Returns whether an outbox belongs to a backfill: other runs neither send it nor wait for it."""
+        return self.manifest(outbox).mode == "backfill"
+
+    def is_known_of_backfill(self, outbox: str) -> bool:
+        """Returns the same, but false where the manifest is damaged, because such an outbox can only be abandoned."""
+        try:
+            return self.is_of_backfill(outbox)
+        except (ConfigurationError, DefectError):
+            return False
 
     def prepared(self, manifest: Manifest) -> OutboxStatus:
         """Puts a new outbox on the list. Preparing it again leaves its story as it is."""
-        if self.storage.exists(self.folder.status(manifest.outbox)):
+        if self._home.exists(self._paths.status(manifest.outbox)):
             return self.status(manifest.outbox)
         step = StatusChange(status="prepared", at=_now(), reason=f"run {manifest.run}")
         status = OutboxStatus(outbox=manifest.outbox, sequence=manifest.sequence, steps=(step,))
-        self.storage.write(self._marker(status), status.to_json())
+        self._home.write(self._marker(status), status.to_json())
         return self._write(status)
 
-    def move(self, outbox: str, to: Status, *, reason: str) -> OutboxStatus:
+    def set_status(self, outbox: str, to: Status, *, reason: str) -> OutboxStatus:
         """Moves an outbox on; moving it to where it stands changes nothing.
 
         Raises:
             ConfigurationError: the step is not allowed from where it stands.
         """
-        status = self.movable(outbox, to)
+        status = self.check_transition(outbox, to)
         if status.status == to:
             self._forget_ended(status)
             return status
@@ -110,7 +122,7 @@ class Outboxes:
         self._forget_ended(moved)
         return moved
 
-    def movable(self, outbox: str, to: Status) -> OutboxStatus:
+    def check_transition(self, outbox: str, to: Status) -> OutboxStatus:
         """Where an outbox stands that can become `to`, or is that already.
 
         Raises:
@@ -134,21 +146,26 @@ class Outboxes:
         return [status for status in self._marked() if status.status == "abandoned"]
 
     def _marked(self) -> Iterator[OutboxStatus]:
-        markers = self.storage.files(self.folder.pending(), ".json")
+        markers = self._home.files(self._paths.pending(), ".json")
         names = (marker.split("-", 1)[1].removesuffix(".json") for marker in markers)
         # The marker is written first: without a status, preparing has not ended and its retry will end it.
-        return (self.status(name) for name in names if self._has_status(name))
+        return (self.status(name) for name in names if self.has_status(name))
+
+    def names(self) -> list[str]:
+        """Returns the ids of all outboxes that retention has left, complete or not, sorted."""
+        return self._home.folders(self._paths.outboxes())
 
     def all(self) -> list[OutboxStatus]:
         """Every outbox that retention has left, in order of sequence."""
-        found = [self.status(name) for name in self.storage.folders(self.folder.outboxes()) if self._has_status(name)]
+        found = [self.status(name) for name in self.names() if self.has_status(name)]
         return sorted(found, key=lambda status: status.sequence)
 
-    def _has_status(self, outbox: str) -> bool:
-        return self.storage.exists(self.folder.status(outbox))
+    def has_status(self, outbox: str) -> bool:
+        """Returns whether the outbox was prepared to its end."""
+        return self._home.exists(self._paths.status(outbox))
 
     def _marker(self, status: OutboxStatus) -> str:
-        return self.folder.pending_marker(status.sequence, status.outbox)
+        return self._paths.pending_marker(status.sequence, status.outbox)
 
     def _forget_ended(self, status: OutboxStatus) -> None:
         """Removes the marker of an outbox at its end; that of an abandoned one with the next that is concluded.
@@ -156,24 +173,24 @@ class Outboxes:
         Until then a sender of it may be alive, and the next outbox has to fence all shards.
         """
         if status.status in ENDS - {"abandoned"}:
-            self.storage.remove(self._marker(status))
+            self._home.remove(self._marker(status))
         if status.status == "concluded":
             earlier = [each for each in self.abandoned() if each.sequence < status.sequence]
             # Backfills have senders of their own, and fence no others.
             if earlier and self.manifest(status.outbox).interval is None:
                 for each in earlier:
-                    self.storage.remove(self._marker(each))
+                    self._home.remove(self._marker(each))
 
     def _write(self, status: OutboxStatus) -> OutboxStatus:
-        self.storage.write(self.folder.status(status.outbox), status.to_json())
+        self._home.write(self._paths.status(status.outbox), status.to_json())
         return status
 
     def _document(self, kind: type[_Kind], path: str, outbox: str) -> _Kind:
         try:
-            return kind.model_validate_json(self.storage.read(path))
+            return kind.model_validate_json(self._home.read(path))
         except FileNotFoundError as error:
             raise ConfigurationError(
-                f"there is no outbox {outbox} of publication {self.folder.publication}",
+                f"there is no outbox {outbox} of publication {self.publication}",
                 next_step="list them with: contexture outbox list",
                 outbox=outbox,
             ) from error
@@ -190,21 +207,8 @@ class Outboxes:
         if kind is not OutboxStatus:
             return abandon
         # Where it stood is not known: as prepared it can be given up, and then a full run is owed.
-        return f"copy its file in {self.folder.pending()}/ over {path} and {abandon}"
+        return f"copy its file in {self._paths.pending()}/ over {path} and {abandon}"
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
-
-
-def is_of_backfill(outboxes: Outboxes, outbox: str) -> bool:
-    """Whether an outbox belongs to a backfill: the publication's other runs neither send it nor wait for it."""
-    return outboxes.manifest(outbox).mode == "backfill"
-
-
-def is_known_of_backfill(outboxes: Outboxes, outbox: str) -> bool:
-    """The same; false where its manifest is damaged: to be given up is the way out then, and a full run is owed."""
-    try:
-        return is_of_backfill(outboxes, outbox)
-    except (ConfigurationError, DefectError):
-        return False

@@ -1,209 +1,376 @@
-"""Where a publication's files lie below the home."""
+"""The store of one publication: what is stored of its runs, landings and outboxes, by their names."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import sha256
 
-SHARD_FILE = "part-00000.parquet"
-"""The one Parquet file of a shard that holds records."""
+import orjson
+import pyarrow as pa
 
+from contexture.errors import DefectError
+from contexture.records.changes.attribute_types import AttributeTypes
+from contexture.storage.archive import PublicationArchive
+from contexture.storage.delivery import AttemptLog, DeadLetterIndex, LedgerRecord
+from contexture.storage.file_tree import FileTree
+from contexture.storage.folder import Compression, StoredFolder
+from contexture.storage.inbox_files import InboxFolder, inbox_folder, open_inbox_folder
+from contexture.storage.inbox_reader import InboxClaim, InboxReader, read_claim, write_claim
+from contexture.storage.known_topics import KnownTopics
+from contexture.storage.manifests import LandingManifest, Manifest, QualityVerdict
+from contexture.storage.orders import StageOrder, StageResult
+from contexture.storage.outbox_reader import OutboxShardReader
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.paths import PublicationPaths
+from contexture.storage.quarantine import Quarantine, RuleSamples
+from contexture.storage.shrink_report import ShrinkDecision, ShrinkReport
+from contexture.storage.state import State
 
-def run_name(run_id: str) -> str:
-    """A folder name for an Airflow run id, which may hold any character; the same id gives the same name."""
-    return sha256(run_id.encode()).hexdigest()[:20]
+REPORT_PAGE = "index.html"
+"""The page of a data quality report, in its folder."""
+
+_ORDER = "order.json"
+_RESULT = "result.json"
+_SHRINK_REPORT = "vanishing.json"
+_SHRINK_DECISION = "shrink-decision.json"
+_MANIFEST = "manifest.json"
+_STRUCTURES_BEFORE = "before.json"
+_VERDICT = "verdict.json"
+_TOPICS = "topics.parquet"
+_APPROVED_TOPICS = "topics.json"
+_SEEN_TYPES = "types.json"
+_DEAD_LETTERS = "dead_letters.json"
 
 
 @dataclass(frozen=True, slots=True)
-class PublicationFolder:
-    """Paths (relative to the home) of one publication."""
+class PublicationStore:
+    """What is stored of one publication.
 
-    publication: str
+    Attributes:
+        home: where it is stored.
+        name: of the publication.
+    """
 
-    def landing(self, run: str) -> str:
-        """What one pull read."""
-        return f"{self.publication}/landing/{run}"
+    home: FileTree
+    name: str
 
-    def landing_manifest(self, run: str) -> str:
-        """Says that the pull is complete, and how it went."""
-        return f"{self.landing(run)}/manifest.json"
+    @property
+    def _paths(self) -> PublicationPaths:
+        return PublicationPaths(self.name)
 
-    def landing_claim(self, run: str) -> str:
-        """Which files of the inbox are in the landing."""
-        return f"{self.landing(run)}/inbox.json"
+    def others(self) -> list[PublicationStore]:
+        """Returns the stores of all other folders of the home."""
+        return [PublicationStore(self.home, name) for name in self.home.folders("") if name != self.name]
 
-    def landing_before(self, run: str) -> str:
-        """What a registry held of what is meant, before the transactions that a backfill's landing shows."""
-        return f"{self.landing(run)}/before.json"
+    @property
+    def is_used(self) -> bool:
+        """Whether anything is stored."""
+        parts = (self._paths.outboxes(), self._paths.state(), self._paths.runs(), inbox_folder(self.name))
+        return any(self.home.exists(part) for part in parts)
 
-    def work(self, run: str) -> str:
-        """What prepare writes on the way; removed when the outbox stands."""
-        return f"{self.publication}/work/{run}"
+    def run(self, run: str) -> RunStore:
+        """Returns what the scheduler and the stage job of a run wrote for each other."""
+        return RunStore(self.home, self._paths.orders(run), self._folder(self._paths.work(run)))
 
-    def runs(self) -> str:
-        """The orders of all runs that retention has left."""
-        return f"{self.publication}/runs"
+    def landing(self, run: str) -> LandingStore:
+        """Returns what a run read."""
+        return LandingStore(self.home, self._paths.landing(run))
 
-    def orders(self, run: str) -> str:
-        """What the scheduler and the stage job told each other."""
-        return f"{self.runs()}/{run}"
+    def outbox(self, outbox: str) -> OutboxStore:
+        """Returns the records of a run and what is stored about them."""
+        return OutboxStore(self.home, self._paths.outbox(outbox), self._folder(self._paths.report(outbox)))
 
-    def order(self, run: str) -> str:
-        """What the stage job is asked to do."""
-        return f"{self.orders(run)}/order.json"
+    def quarantine(self, outbox: str) -> Quarantine:
+        """Returns what the run of an outbox refused."""
+        return Quarantine(self.home, self._paths.quarantine(outbox), outbox)
 
-    def result(self, run: str) -> str:
-        """What the stage job answered."""
-        return f"{self.orders(run)}/result.json"
+    @property
+    def runs(self) -> StoredFolder:
+        """A folder for each run that retention has left."""
+        return self._folder(self._paths.runs())
 
-    def chosen(self, run: str) -> str:
-        """Which quarantined events the run tries again."""
-        return f"{self.orders(run)}/chosen.parquet"
+    def quarantined_outboxes(self) -> list[str]:
+        """Returns the outboxes that have a quarantine."""
+        return self.home.folders(self._paths.quarantines())
 
-    def alert(self, kind: str) -> str:
-        """When people were told last that something of this kind happened, and about which run."""
-        return f"{self.publication}/alerts/{kind.replace(' ', '-')}.json"
+    @property
+    def outboxes(self) -> Outboxes:
+        """The outboxes with their states."""
+        return Outboxes(self.home, self.name)
 
-    def vanishing(self, run: str) -> str:
-        """What the run would have deleted, had it been let."""
-        return f"{self.orders(run)}/vanishing.json"
-
-    def shrink_decision(self, run: str) -> str:
-        """What a person decided about that."""
-        return f"{self.orders(run)}/shrink-decision.json"
-
-    def outbox(self, outbox: str) -> str:
-        """The records of one run."""
-        return f"{self.publication}/outbox/{outbox}"
-
-    def outboxes(self) -> str:
-        """All outboxes that retention has left."""
-        return f"{self.publication}/outbox"
-
-    def manifest(self, outbox: str) -> str:
-        """Says that the outbox is complete, and what is in it."""
-        return f"{self.outbox(outbox)}/manifest.json"
-
-    def status(self, outbox: str) -> str:
-        """What has become of the outbox."""
-        return f"{self.outbox(outbox)}/status.json"
-
-    def attempts(self, outbox: str) -> str:
-        """Failed sends of an outbox, a document for each shard that failed."""
-        return f"{self.outbox(outbox)}/attempts"
-
-    def shard_attempts(self, outbox: str, shard: int) -> str:
-        """Failed sends of one shard."""
-        return f"{self.attempts(outbox)}/shard={shard}.json"
-
-    def shard(self, outbox: str, shard: int) -> str:
-        """The Parquet files of one shard."""
-        return f"{self.outbox(outbox)}/shard={shard}"
-
-    def outbox_claim(self, outbox: str) -> str:
-        """Which files of the inbox the outbox was made of."""
-        return f"{self.outbox(outbox)}/inbox.json"
-
-    def topics(self, outbox: str) -> str:
-        """The topics an outbox writes to, with their counts of records."""
-        return f"{self.outbox(outbox)}/topics.parquet"
-
-    def approved_topics(self, outbox: str) -> str:
-        """The topics it writes to, by Kafka's ids when it was approved."""
-        return f"{self.outbox(outbox)}/topics.json"
-
-    def collisions(self, outbox: str) -> str:
-        """The events whose topic is another identity's; there only where such were found."""
-        return f"{self.outbox(outbox)}/collisions.parquet"
-
-    def dead_letters(self, outbox: str) -> str:
-        """Which of its records are in the dead-letter topic; there only where some are."""
-        return f"{self.outbox(outbox)}/dead_letters.json"
-
-    def transcoded(self, outbox: str) -> str:
-        """The structures that were converted, and what was lost; there only where such were."""
-        return f"{self.outbox(outbox)}/transcoded.parquet"
-
-    def state_delta(self, outbox: str) -> str:
-        """Folder of what concluding the outbox changes in state."""
-        return f"{self.outbox(outbox)}/state_delta"
-
-    def seen_types(self, outbox: str) -> str:
-        """The NGSI types of attributes that the run saw."""
-        return f"{self.state_delta(outbox)}/types.json"
-
-    def quarantine(self, outbox: str) -> str:
-        """Events the run refused."""
-        return f"{self.quarantines()}/{outbox}"
-
-    def quarantines(self) -> str:
-        """What the runs refused that retention has left."""
-        return f"{self.publication}/quarantine"
-
-    def retried(self, outbox: str) -> str:
-        """Which of these events were tried again: a file for each outbox that did."""
-        return f"{self.quarantine(outbox)}/retried"
-
-    def report(self, outbox: str) -> str:
-        """The data quality report of the run."""
-        return f"{self.reports()}/{outbox}"
-
-    def reports(self) -> str:
-        """All reports that retention has left."""
-        return f"{self.publication}/report"
-
-    def verdict(self, outbox: str) -> str:
-        """The checkpoint's result in one file."""
-        return f"{self.report(outbox)}/verdict.json"
-
-    def samples(self, outbox: str) -> str:
-        """A few of what broke each rule and expectation."""
-        return f"{self.report(outbox)}/samples.json"
-
-    def verifications(self) -> str:
-        """What verifications of the topics found."""
-        return f"{self.publication}/verification"
-
-    def verification(self, name: str) -> str:
-        """One of them, named by its time."""
-        return f"{self.verifications()}/{name}"
-
-    def ledger_seen(self) -> str:
-        """Which ledger in Kafka the publication has written to."""
-        return f"{self.publication}/ledger.json"
-
-    def known_topics(self) -> str:
-        """Which topics in Kafka the publication's runs have sent to, by Kafka's ids."""
-        return f"{self.publication}/topics.json"
-
-    def shard_begun(self, shard: int) -> str:
-        """Whether a shard was ever sent, in which ledger."""
-        return f"{self.shards_begun()}/shard={shard}.json"
-
-    def shards_begun(self) -> str:
-        """A document for each shard that was ever sent by a normal run."""
-        return f"{self.publication}/ledger"
-
-    def backfilled_shard_begun(self, outbox: str, shard: int) -> str:
-        """Whether a shard of a backfill was ever sent: each interval has rows of its own in the ledger."""
-        return f"{self.backfilled_shards_begun(outbox)}/shard={shard}.json"
-
-    def backfilled_shards_begun(self, outbox: str) -> str:
-        """A document for each shard of a backfill that was ever sent."""
-        return f"{self.outbox(outbox)}/ledger"
-
-    def pending(self) -> str:
-        """One marker per outbox that is prepared and not yet at its end, named so that they sort by sequence."""
-        return f"{self.publication}/pending"
-
-    def pending_marker(self, sequence: int, outbox: str) -> str:
-        """The marker of one outbox."""
-        return f"{self.pending()}/{sequence:012d}-{outbox}.json"
-
-    def state(self) -> str:
+    @property
+    def state(self) -> State:
         """What the target holds."""
-        return f"{self.publication}/state"
+        return State(self.home, self.name)
 
-    def current_state(self) -> str:
-        """The pointer that is replaced last."""
-        return f"{self.state()}/CURRENT"
+    @property
+    def archive(self) -> PublicationArchive:
+        """The outboxes of concluded runs, by interval."""
+        return PublicationArchive(self.home, self.name)
+
+    @property
+    def attempts(self) -> AttemptLog:
+        """The failed sends."""
+        return AttemptLog(self.home, self.name)
+
+    @property
+    def ledger(self) -> LedgerRecord:
+        """What is recorded about the ledger in Kafka."""
+        return LedgerRecord(self.home, self.name)
+
+    @property
+    def inbox(self) -> InboxReader:
+        """The notifications that no concluded run has read."""
+        return InboxReader(self.home, self.name)
+
+    @property
+    def alerts(self) -> StoredFolder:
+        """When people were last alerted, by kind."""
+        return self._folder(f"{self.name}/alerts")
+
+    @property
+    def verifications(self) -> StoredFolder:
+        """What verifications of the topics found, each in a folder named by its time."""
+        return self._folder(self._paths.verifications())
+
+    def open_inbox_folder(self) -> InboxFolder:
+        """Opens the inbox for its writer.
+
+        Raises:
+            OSError: the folder cannot be made.
+        """
+        return open_inbox_folder(self.home, self.name)
+
+    def transfer_claim(self, run: str, outbox: str) -> None:
+        """Passes what a run has claimed to the outbox that is made of it; nothing happens when it claimed nothing.
+
+        Raises:
+            RetriableError: the storage failed; calling it again completes it.
+        """
+        claim = read_claim(self.home, self._paths.landing_claim(run))
+        if claim.files:
+            write_claim(self.home, self._paths.outbox_claim(outbox), claim)
+
+    def release_claim(self, outbox: str) -> None:
+        """Removes from the inbox what is in Kafka by way of an outbox; calling it again is harmless.
+
+        Raises:
+            RetriableError: the storage failed; calling it again completes it.
+        """
+        self.inbox.remove(read_claim(self.home, self._paths.outbox_claim(outbox)).inbox_files)
+
+    def known_topics(self) -> KnownTopics | None:
+        """Returns the topics that the runs have sent to; None before the first."""
+        return KnownTopics.find_file(self.home, self._paths.known_topics())
+
+    def write_known_topics(self, known: KnownTopics) -> None:
+        """Writes them, where they differ from what is stored."""
+        if known != self.known_topics():
+            self.home.write(self._paths.known_topics(), known.to_json())
+
+    def reader(self, manifest: Manifest, shard: int) -> OutboxShardReader:
+        """Returns a reader of the records of one shard."""
+        return OutboxShardReader(self.home, manifest, shard)
+
+    def _folder(self, path: str) -> StoredFolder:
+        return StoredFolder(self.home, path)
+
+
+class RunStore(StoredFolder):
+    """What the scheduler and the stage job of one run wrote for each other.
+
+    Args:
+        home: where it is.
+        path: of the folder.
+        work: what the job writes on the way; removed when the outbox is complete.
+    """
+
+    def __init__(self, home: FileTree, path: str, work: StoredFolder) -> None:
+        super().__init__(home, path)
+        self.work = work
+
+    @property
+    def order_uri(self) -> str:
+        """The address of the order, for the stage job."""
+        return self.uri_of(_ORDER)
+
+    def has_order(self) -> bool:
+        """Returns whether the run was ordered."""
+        return self.exists(_ORDER)
+
+    def order(self) -> StageOrder:
+        """Returns what the stage job has to do. Raises as `StoredDocument.from_file`."""
+        return self.document(StageOrder, _ORDER)
+
+    def write_order(self, order: StageOrder) -> None:
+        """Writes what the stage job has to do; the result of an earlier order is removed before."""
+        self.remove(_RESULT)
+        self.write(_ORDER, order.to_json())
+
+    def result(self) -> StageResult | None:
+        """Returns what the stage job reported; None where it reported nothing."""
+        return self.find_document(StageResult, _RESULT)
+
+    def write_result(self, result: StageResult) -> None:
+        """Writes what the stage job reports."""
+        self.write(_RESULT, result.to_json())
+
+    def shrink_report(self) -> ShrinkReport | None:
+        """Returns what the run would have deleted; None where the guard stopped nothing, or its file is damaged."""
+        try:
+            return self.find_document(ShrinkReport, _SHRINK_REPORT)
+        except DefectError:
+            return None
+
+    def write_shrink_report(self, report: ShrinkReport) -> None:
+        """Writes what the run would have deleted."""
+        self.write(_SHRINK_REPORT, report.to_json())
+
+    def shrink_decision(self) -> ShrinkDecision | None:
+        """Returns what was decided about the deletions; None where nothing was."""
+        return self.find_document(ShrinkDecision, _SHRINK_DECISION)
+
+    def has_shrink_decision(self) -> bool:
+        """Returns whether anything was decided about the deletions."""
+        return self.exists(_SHRINK_DECISION)
+
+    def write_shrink_decision(self, decision: ShrinkDecision) -> None:
+        """Writes what was decided about the deletions."""
+        self.write(_SHRINK_DECISION, decision.to_json())
+
+
+class LandingStore(StoredFolder):
+    """What one run read."""
+
+    def manifest(self) -> LandingManifest:
+        """Returns the manifest, which is there when the landing is complete.
+
+        Raises:
+            FileNotFoundError: there is none.
+            DefectError: it is damaged.
+        """
+        return self.document(LandingManifest, _MANIFEST)
+
+    def find_manifest(self) -> LandingManifest | None:
+        """Returns the manifest; None where there is none. Raises otherwise as `manifest`."""
+        return self.find_document(LandingManifest, _MANIFEST)
+
+    def write_manifest(self, manifest: LandingManifest) -> None:
+        """Writes the manifest, as the last file."""
+        self.write(_MANIFEST, manifest.to_json())
+
+    def write_claim(self, claim: InboxClaim) -> None:
+        """Writes durably which files of the inbox the landing is made of.
+
+        Raises:
+            RetriableError: it is not stored.
+        """
+        write_claim(self.home, self.path_of("inbox.json"), claim)
+
+    def structures_before(self) -> list[str]:
+        """Returns the URNs that a registry had before the transactions of a backfill's landing."""
+        urns: list[str] = orjson.loads(self.read(_STRUCTURES_BEFORE))
+        return urns
+
+    def write_structures_before(self, urns: list[str]) -> None:
+        """Writes the URNs that a registry had before the transactions of a backfill's landing."""
+        self.write(_STRUCTURES_BEFORE, orjson.dumps(urns))
+
+
+class OutboxStore(StoredFolder):
+    """The records of one run.
+
+    Args:
+        home: where they are.
+        path: of the folder.
+        report: the data quality report of the run.
+    """
+
+    def __init__(self, home: FileTree, path: str, report: StoredFolder) -> None:
+        super().__init__(home, path)
+        self.report = report
+
+    def has_manifest(self) -> bool:
+        """Returns whether the outbox is complete."""
+        return self.exists(_MANIFEST)
+
+    def write_manifest(self, manifest: Manifest) -> None:
+        """Writes the manifest, as the last file."""
+        self.write(_MANIFEST, manifest.to_json())
+
+    def shard(self, shard: int) -> StoredFolder:
+        """Returns the folder of one shard."""
+        return self.folder(f"shard={shard}")
+
+    @property
+    def state_delta(self) -> StoredFolder:
+        """What concluding the outbox changes in state."""
+        return self.folder("state_delta")
+
+    def seen_types(self) -> AttributeTypes | None:
+        """Returns the NGSI types of attributes that the run saw; None where it recorded none."""
+        try:
+            return AttributeTypes.from_json(self.state_delta.read(_SEEN_TYPES))
+        except FileNotFoundError:
+            return None
+
+    def write_seen_types(self, seen: AttributeTypes) -> None:
+        """Writes the NGSI types of attributes that the run saw."""
+        self.state_delta.write(_SEEN_TYPES, seen.to_json())
+
+    def has_verdict(self) -> bool:
+        """Returns whether the quality of the outbox was checked."""
+        return self.report.exists(_VERDICT)
+
+    def verdict(self) -> QualityVerdict:
+        """Returns the result of the quality check. Raises as `StoredDocument.from_file`."""
+        return self.report.document(QualityVerdict, _VERDICT)
+
+    def find_verdict(self) -> QualityVerdict | None:
+        """Returns the result of the quality check; None where there is none, or it is damaged."""
+        try:
+            return self.report.find_document(QualityVerdict, _VERDICT)
+        except DefectError:
+            return None
+
+    def write_verdict(self, verdict: QualityVerdict) -> None:
+        """Writes the result of the quality check."""
+        self.report.write(_VERDICT, verdict.to_json())
+
+    def samples(self) -> RuleSamples | None:
+        """Returns a few of what broke each rule; None when the report has none, or they are damaged."""
+        try:
+            return self.report.find_document(RuleSamples, "samples.json")
+        except DefectError:
+            return None
+
+    def has_topics(self) -> bool:
+        """Returns whether the topics are stored."""
+        return self.exists(_TOPICS)
+
+    def topic_counts(self) -> dict[str, int]:
+        """Returns the topics with their numbers of records, ordered by name."""
+        with self.translate_read_errors(_TOPICS):
+            table = self.table(_TOPICS, columns=["topic", "records"])
+        return dict(sorted(zip(table.column("topic").to_pylist(), table.column("records").to_pylist(), strict=True)))
+
+    def write_topics(self, topics: pa.Table, *, compression: Compression = "snappy") -> None:
+        """Writes the topics with their numbers of records."""
+        self.write_table(_TOPICS, topics, compression=compression)
+
+    def approved_topics(self) -> KnownTopics | None:
+        """Returns the topics as they were when the outbox was approved; None where that was not recorded."""
+        return self.find_document(KnownTopics, _APPROVED_TOPICS)
+
+    def write_approved_topics(self, topics: KnownTopics) -> None:
+        """Writes them, unless they are stored: an outbox that is approved again may have been sent in part."""
+        if not self.exists(_APPROVED_TOPICS):
+            self.write(_APPROVED_TOPICS, topics.to_json())
+
+    def dead_letters(self) -> DeadLetterIndex:
+        """Returns which records of the concluded outbox are in the dead-letter topic."""
+        return self.find_document(DeadLetterIndex, _DEAD_LETTERS) or DeadLetterIndex()
+
+    def write_dead_letters(self, found: DeadLetterIndex) -> None:
+        """Writes which records are in the dead-letter topic; nothing is written where there are none."""
+        if found.count:
+            self.write(_DEAD_LETTERS, found.to_json())

@@ -4,11 +4,6 @@ On a topic that is a replica (`keep: latest`) a value is sent again only while i
 would undo what came after it. Such records are skipped and counted, unless they go to other topics or a person has
 confirmed it. Nothing is ever made up: without an archive for the interval the replay fails, and so it does with half of
 one unless that is enough.
-
-On a topic that is a replica (`keep: latest`) a value is sent again only while it is still the newest one; an older one
-would undo what came after it. Such records are skipped and counted, unless they go to other topics or someone has
-confirmed it. Nothing is ever made up: without an archive for the interval the replay fails, and so it does with half of
-one unless that is enough.
 """
 
 from __future__ import annotations
@@ -25,19 +20,17 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from contexture.errors import ConfigurationError
 from contexture.publications import SizedPublish
 from contexture.records.topics.collisions import metric_name
 from contexture.records.topics.encodings import TopicNameError, check_legal
-from contexture.storage.archive import ArchiveCoverage, archive_of
-from contexture.storage.home import Storage
+from contexture.storage.archive import ArchiveCoverage
 from contexture.storage.manifests import Manifest, ShardManifest
 from contexture.storage.orders import StageOrder
 from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import SHARD_FILE, PublicationFolder
+from contexture.storage.paths import SHARD_FILE
+from contexture.storage.publication_store import PublicationStore
 from contexture.storage.schemas import HEADER_PREFIX, OUTBOX, STRUCTURE_OUTBOX, with_headers
 from contexture.storage.state import State
 from contexture.storage.topic_order import group_by_topics, needs_groups
@@ -45,12 +38,11 @@ from contexture.storage.topic_order import group_by_topics, needs_groups
 _OWN_TOPICS: Final = "contexture.ledger."
 
 
-def check_topics(storage: Storage, publication: str, prefix: str, topics: Iterable[str]) -> None:
+def check_topics(store: PublicationStore, prefix: str, topics: Iterable[str]) -> None:
     """Sees that the topics of a replay can be made and are filled by no live runs.
 
     Args:
-        storage: where the state of publications is.
-        publication: whose replay it is.
+        store: of the publication that is replayed; its home has the state of all others.
         prefix: what its topics begin with.
         topics: with the prefix.
 
@@ -66,20 +58,18 @@ def check_topics(storage: Storage, publication: str, prefix: str, topics: Iterab
             raise _unusable(prefix, f"{error.message}") from error
         if topic.startswith(_OWN_TOPICS):
             raise _unusable(prefix, f"{topic} is the name of a ledger")
-        live = _live(storage, publication) if live is None else live
+        live = _live(store) if live is None else live
         owner = live.get(metric_name(topic))
         if owner is not None:
             raise _unusable(prefix, f"live runs of {owner} fill {topic}")
 
 
-def _live(storage: Storage, publication: str) -> dict[str, str]:
+def _live(store: PublicationStore) -> dict[str, str]:
     """Whose each topic is; the publication itself where it shares one with others."""
-    others = [name for name in storage.folders("") if name != publication]
-    return {metric_name(topic): name for name in (*others, publication) for topic in _filled(storage, name)}
+    return {metric_name(topic): each.name for each in (*store.others(), store) for topic in _filled(each.state)}
 
 
-def _filled(storage: Storage, publication: str) -> list[str]:
-    state = State(storage, publication)
+def _filled(state: State) -> list[str]:
     pointer = state.pointer()
     if not pointer.files:
         return []
@@ -99,11 +89,11 @@ A key alone would not do: with `key: id`, say, all attributes of an entity have 
 """
 
 
-def newest_sent(storage: Storage, order: StageOrder) -> Newest | None:
+def newest_sent(store: PublicationStore, order: StageOrder) -> Newest | None:
     """What a publication's topics hold last, where they are replicas; None where nothing is left out for it."""
     if order.publication.topics.keep != "latest" or order.replay.sends_outdated:
         return None
-    state = State(storage, order.publication.name)
+    state = store.state
     newest: Newest = {}
     for piece in state.reader(state.pointer()).pieces(["topics", "key", "sequence"]):
         columns = (piece.column(name).to_pylist() for name in ("topics", "key", "sequence"))
@@ -126,7 +116,7 @@ class ShardReplay:
     """Writes one shard of a replay.
 
     Args:
-        storage: where the archive is, and the new outbox.
+        store: where the archive is, and the new outbox.
         order: what the scheduler asked for.
         outbox: id of the new outbox.
         shard: which shard.
@@ -136,16 +126,15 @@ class ShardReplay:
 
     def __init__(
         self,
-        storage: Storage,
+        store: PublicationStore,
         order: StageOrder,
         outbox: str,
         shard: int,
         parts: Sequence[int],
         newest: Newest | None,
     ) -> None:
-        self._storage = storage
-        self._publication = order.publication
-        self._file = f"{PublicationFolder(order.publication.name).shard(outbox, shard)}/{SHARD_FILE}"
+        self._store = store
+        self._folder = store.outbox(outbox).shard(shard)
         self._shard = shard
         self._parts = parts
         self._newest = newest
@@ -161,17 +150,12 @@ class ShardReplay:
     def run(self, sources: Sequence[Manifest], report: Callable[[str], None] = lambda sentence: None) -> ReplayedShard:
         """Writes the shard of these outboxes, in their order; `report` is told of each."""
         self._schema = with_headers(self._schema, sorted(self._headers(sources)))
-        with (
-            self._storage.replacing(self._file) as path,
-            pq.ParquetWriter(
-                path, self._schema, filesystem=self._storage.filesystem, compression="zstd", write_page_checksum=True
-            ) as writer,
-        ):
+        with self._folder.table_writer(SHARD_FILE, self._schema, write_page_checksum=True) as writer:
             for table in self._tables(sources, report):
                 writer.write_table(self._counted(table))
         if not self._of_registry and needs_groups(self._topics):
             self._transactions = group_by_topics(
-                self._storage, self._file, self._topics, transaction_records=self._transaction_records
+                self._folder, SHARD_FILE, self._topics, transaction_records=self._transaction_records
             )
         return ReplayedShard(self._manifest(), self._topics, self._deletes, self._skipped)
 
@@ -184,7 +168,7 @@ class ShardReplay:
 
     def _readers(self, manifest: Manifest) -> Iterator[OutboxShardReader]:
         parts = (part for part in self._parts if part < len(manifest.shards))
-        return (OutboxShardReader(self._storage, manifest, part) for part in parts)
+        return (self._store.reader(manifest, part) for part in parts)
 
     def _batches(self, manifest: Manifest) -> Iterator[Any]:
         for reader in self._readers(manifest):
@@ -232,9 +216,9 @@ class ShardReplay:
             return numbers
         return [self._next_of((outbox, number)) for number in table.column("transaction").to_pylist()]
 
-    def _next_of(self, told: tuple[str, int]) -> int:
-        if told != self._last:
-            self._last = told
+    def _next_of(self, transaction: tuple[str, int]) -> int:
+        if transaction != self._last:
+            self._last = transaction
             self._transactions += 1
         return self._transactions - 1
 
@@ -252,7 +236,7 @@ class ShardReplay:
             bytes=self._bytes,
             transactions=self._transactions,
             file=SHARD_FILE if self._records else None,
-            sha256=sha256(self._storage.read(self._file)).hexdigest() if self._records else None,
+            sha256=sha256(self._folder.read(SHARD_FILE)).hexdigest() if self._records else None,
         )
 
 
@@ -283,40 +267,39 @@ class PartlyArchivedError(ConfigurationError):
     """Something of the interval is missing, and no one has said that the rest is enough."""
 
 
-def found(order: StageOrder) -> ArchiveCoverage:
-    """What is archived of the order's interval.
+def find_archived_outboxes(store: PublicationStore, order: StageOrder) -> ArchiveCoverage:
+    """Returns what is archived of the order's interval.
 
     Raises:
         ConfigurationError: there is no interval.
     """
-    return archive_of(Outboxes(Storage(order.home), order.publication.name), _interval(order))
+    return store.archive.coverage(_interval(order))
 
 
-def replay(order: StageOrder, report: Report = lambda sentence: None) -> Manifest:
-    """Makes an outbox of what the interval's archive holds; it is `prepared`.
+def replay(store: PublicationStore, order: StageOrder, report: Report = lambda sentence: None) -> Manifest:
+    """Makes an outbox of what the interval's archive has; it is `prepared`.
 
     Args:
-        order: what the scheduler asked for.
-        report: is told of each run that is replayed.
+        store: of the publication.
+        order: what the scheduler requested.
+        report: receives a sentence for each run that is replayed.
 
     Raises:
         NothingArchivedError: nothing is archived for the interval.
         PartlyArchivedError: runs of it are missing, and the order refuses that.
-        ConfigurationError: there is no interval, or its records can't go where they are to go.
+        ConfigurationError: there is no interval, or its records cannot go to their topics.
     """
-    storage = Storage(order.home)
-    outboxes = Outboxes(storage, order.publication.name)
-    archive = found(order)
+    archive = find_archived_outboxes(store, order)
     if not archive.manifests:
         raise _nothing_archived(order, archive.missing)
     check_missing(order, archive.missing)
     outbox = _replay_id(order, archive)
-    if storage.exists(outboxes.folder.manifest(outbox)):
-        manifest = outboxes.manifest(outbox)
+    if store.outbox(outbox).has_manifest():
+        manifest = store.outboxes.manifest(outbox)
     else:
-        manifest = _replayed(storage, order, outbox, archive, report)
-        storage.write(outboxes.folder.manifest(outbox), manifest.to_json())
-    outboxes.prepared(manifest)
+        manifest = _replayed(store, order, outbox, archive, report)
+        store.outbox(outbox).write_manifest(manifest)
+    store.outboxes.prepared(manifest)
     return manifest
 
 
@@ -349,19 +332,21 @@ def backfill_headers(order: StageOrder, constant: tuple[tuple[str, str], ...]) -
     return (*constant, (BACKFILL_HEADER, order.interval[0].isoformat()))
 
 
-def _replayed(storage: Storage, order: StageOrder, outbox: str, archive: ArchiveCoverage, report: Report) -> Manifest:
+def _replayed(
+    store: PublicationStore, order: StageOrder, outbox: str, archive: ArchiveCoverage, report: Report
+) -> Manifest:
     sources = archive.manifests
     # Before what is held is read: of a run that is concluded meanwhile, its records are looked at in the end.
-    generation = State(storage, order.publication.name).pointer().generation
-    newest = newest_sent(storage, order)
+    generation = store.state.pointer().generation
+    newest = newest_sent(store, order)
     written = [
-        ShardReplay(storage, order, outbox, shard, parts, newest).run(sources, report)
+        ShardReplay(store, order, outbox, shard, parts, newest).run(sources, report)
         for shard, parts in enumerate(_parts(sources))
     ]
     topics = sum((shard.topics for shard in written), start=Counter())
     if order.replay.topic_prefix:
-        check_topics(storage, order.publication.name, order.replay.topic_prefix, topics)
-    _write_topics(storage, PublicationFolder(order.publication.name).topics(outbox), topics)
+        check_topics(store, order.replay.topic_prefix, topics)
+    store.outbox(outbox).write_topics(_topic_table(topics))
     return _manifest(order, outbox, written, archive, topics=len(topics), generation=generation)
 
 
@@ -403,12 +388,10 @@ def _replay_id(order: StageOrder, archive: ArchiveCoverage) -> str:
     return sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
-def _write_topics(storage: Storage, path: str, topics: Counter[str]) -> None:
+def _topic_table(topics: Counter[str]) -> pa.Table:
     names = sorted(topics)
     counts = [topics[name] for name in names]
-    table = pa.table({"topic": pa.array(names, pa.string()), "records": pa.array(counts, pa.int64())})
-    with storage.replacing(path) as target:
-        pq.write_table(table, target, filesystem=storage.filesystem)
+    return pa.table({"topic": pa.array(names, pa.string()), "records": pa.array(counts, pa.int64())})
 
 
 def _manifest(

@@ -12,78 +12,77 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from contexture.errors import ConfigurationError, DefectError
-from contexture.storage.home import Storage
-from contexture.storage.orders import StageOrder
-from contexture.storage.outboxes import ENDS, Outboxes, OutboxStatus
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.state import State
+from contexture.storage.file_tree import FileTree
+from contexture.storage.folder import StoredFolder
+from contexture.storage.outboxes import ENDS, OutboxStatus
+from contexture.storage.paths import PublicationPaths
+from contexture.storage.publication_store import PublicationStore, RunStore
 
 _LONGEST_WRITE: Final = timedelta(days=1)
 
 
-def expire(storage: Storage, publication: str, *, archive_days: int, now: datetime) -> list[str]:
+def expire(store: PublicationStore, *, archive_days: int, now: datetime) -> list[str]:
     """Removes what is older than the archive; gives the ids of the outboxes among it.
 
     Raises:
         RetriableError: the storage failed; doing it again ends what was begun.
     """
-    outboxes = Outboxes(storage, publication)
+    outboxes, home, paths = store.outboxes, store.home, PublicationPaths(store.name)
     limit = now.astimezone(UTC) - timedelta(days=archive_days)
     known = outboxes.all()
     old = {item.outbox for item in known if item.status in ENDS and item.steps[-1].at < limit}
     for outbox in old:
-        _remove_outbox(storage, outboxes.folder, outbox, outboxes.manifest(outbox).run)
-    _remove_pieces(storage, outboxes.folder, {item.outbox for item in known}, limit)
-    _remove_fruitless(outboxes, [item for item in known if item.outbox not in old], limit)
-    _remove_begun(storage, outboxes.folder.state(), now.astimezone(UTC) - _LONGEST_WRITE)
+        _remove_outbox(home, paths, outbox, outboxes.manifest(outbox).run)
+    _remove_pieces(home, paths, {item.outbox for item in known}, limit)
+    _remove_fruitless(store, [item for item in known if item.outbox not in old], limit)
+    _remove_begun(store.state.folder, now.astimezone(UTC) - _LONGEST_WRITE)
     return [item.outbox for item in known if item.outbox in old]
 
 
-def _remove_outbox(storage: Storage, folder: PublicationFolder, outbox: str, run: str) -> None:
+def _remove_outbox(home: FileTree, paths: PublicationPaths, outbox: str, run: str) -> None:
     # The status goes near the end: while it is there, a removal that was cut short is done again. The manifest, which
     # that needs, goes after it; without a status the rest goes as pieces.
     for path in (
-        folder.landing(run),
-        folder.orders(run),
-        folder.quarantine(outbox),
-        folder.report(outbox),
-        folder.status(outbox),
-        folder.outbox(outbox),
+        paths.landing(run),
+        paths.orders(run),
+        paths.quarantine(outbox),
+        paths.report(outbox),
+        paths.status(outbox),
+        paths.outbox(outbox),
     ):
-        storage.remove(path)
+        home.remove(path)
 
 
-def _remove_pieces(storage: Storage, folder: PublicationFolder, known: Container[str], limit: datetime) -> None:
+def _remove_pieces(home: FileTree, paths: PublicationPaths, known: Container[str], limit: datetime) -> None:
     """Removes what belongs to no outbox that has a status: it was never ready, or its removal was cut short."""
-    for parts in (folder.quarantines(), folder.reports(), folder.outboxes()):
-        for outbox, at in storage.written_at(parts).items():
+    for parts in (paths.quarantines(), paths.reports(), paths.outboxes()):
+        for outbox, at in home.written_at(parts).items():
             if outbox not in known and at < limit:
-                storage.remove(f"{parts}/{outbox}")
+                home.remove(f"{parts}/{outbox}")
 
 
-def _remove_fruitless(outboxes: Outboxes, kept: Iterable[OutboxStatus], limit: datetime) -> None:
-    """Removes what runs without an outbox have read and were asked."""
-    storage, folder = outboxes.storage, outboxes.folder
-    old = {run for run, at in storage.written_at(folder.runs()).items() if at < limit}
+def _remove_fruitless(store: PublicationStore, kept: Iterable[OutboxStatus], limit: datetime) -> None:
+    """Removes the orders and landings of runs without an outbox."""
+    old = {run for run, at in store.runs.written_at().items() if at < limit}
     if not old:
         return
     try:
-        used = {outboxes.manifest(item.outbox).run for item in kept}
+        used = {store.outboxes.manifest(item.outbox).run for item in kept}
     except (ConfigurationError, DefectError):
-        # Which of them have an outbox is not known: then none is taken for one that has not.
+        # Which of them have an outbox is not known: then none is treated as one without.
         return
-    sequence = State(storage, folder.publication).pointer().sequence
+    sequence = store.state.pointer().sequence
     for run in old - used:
-        if _is_over(storage, folder.order(run), sequence):
+        if _is_over(store.run(run), sequence):
             # The order goes last: while it is there, a removal that was cut short is done again.
-            for path in (folder.work(run), folder.landing(run), folder.orders(run)):
-                storage.remove(path)
+            for folder in (store.run(run).work, store.landing(run), store.run(run)):
+                folder.remove()
 
 
-def _is_over(storage: Storage, path: str, sequence: int) -> bool:
-    """Whether the run of an order can't go on: a later one has concluded. One that waits for an answer still can."""
+def _is_over(run: RunStore, sequence: int) -> bool:
+    """Returns whether a run cannot continue: a later one has concluded. One that waits for an answer still can."""
     try:
-        order = StageOrder.from_file(storage, path)
+        order = run.order()
     except (FileNotFoundError, DefectError):
         return True
     except ConfigurationError:
@@ -92,8 +91,8 @@ def _is_over(storage: Storage, path: str, sequence: int) -> bool:
     return order.mode == "backfill" or order.sequence <= sequence
 
 
-def _remove_begun(storage: Storage, folder: str, limit: datetime) -> None:
+def _remove_begun(folder: StoredFolder, limit: datetime) -> None:
     """Removes files that were begun and never got their names."""
-    for name, at in storage.written_at(folder).items():
+    for name, at in folder.written_at().items():
         if name.startswith(".") and at < limit:
-            storage.remove(f"{folder}/{name}")
+            folder.remove(name)

@@ -1,14 +1,10 @@
-"""What a run would have deleted, had the guard against shrinking let it: for who decides whether it may."""
+"""What a run would have deleted if the guard against shrinking had allowed it, and the decision of a person."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import ValidationError
-
 from contexture.storage.documents import StoredDocument
-from contexture.storage.home import Storage
-from contexture.storage.publication_store import PublicationFolder
 
 SHOWN = 200
 """How many identities are named; all of them are counted."""
@@ -29,30 +25,30 @@ class ShrinkReport(StoredDocument):
     limit: int
     identities: tuple[str, ...]
 
+    @classmethod
+    def of(cls, identities: Sequence[bytes | str], *, count: int, held: int, limit: int) -> ShrinkReport:
+        """Returns the report of these identities; the first 200 are named."""
+        texts = (each if isinstance(each, str) else each.decode(errors="replace") for each in identities[:SHOWN])
+        return cls(count=count, held=held, limit=limit, identities=tuple(texts))
 
-def write_shrink_report(
-    storage: Storage,
-    publication: str,
-    run: str,
-    *,
-    count: int,
-    held: int,
-    limit: int,
-    identities: Sequence[bytes | str],
-) -> None:
-    """Keeps what a run would have deleted beside its orders.
 
-    Raises:
-        RetriableError: the storage did not answer.
+class ShrinkDecision(StoredDocument):
+    """What was decided about the deletions of a run.
+
+    Attributes:
+        approved: whether they are allowed.
+        who: the user as Airflow knows them; None where no answer came in time.
+        reason: as the user wrote it.
     """
-    texts = (each if isinstance(each, str) else each.decode(errors="replace") for each in identities[:SHOWN])
-    kept = ShrinkReport(count=count, held=held, limit=limit, identities=tuple(texts))
-    storage.write(PublicationFolder(publication).vanishing(run), kept.to_json())
 
+    approved: bool
+    who: str | None
+    reason: str
 
-def read_shrink_report(storage: Storage, publication: str, run: str) -> ShrinkReport | None:
-    """What a run would have deleted; None where the guard stopped nothing, or its file is gone."""
-    try:
-        return ShrinkReport.model_validate_json(storage.read(PublicationFolder(publication).vanishing(run)))
-    except (FileNotFoundError, ValidationError):
-        return None
+    @property
+    def clause(self) -> str:
+        """Returns who decided what, as a clause."""
+        if self.who is None:
+            return "no answer came in time whether they may be deleted"
+        verdict = "approved" if self.approved else "rejected"
+        return f"{self.who} {verdict} that they are deleted ({self.reason})"

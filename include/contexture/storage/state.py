@@ -19,10 +19,11 @@ from contexture.errors import RetriableError
 from contexture.records.changes.attribute_types import AttributeTypes
 from contexture.records.changes.identity_hashes import hash_words
 from contexture.storage.documents import Versioned
-from contexture.storage.home import Storage
+from contexture.storage.file_tree import FileTree
+from contexture.storage.folder import StoredFolder
 from contexture.storage.incompleteness import Incompleteness
 from contexture.storage.known_topics import LostTopics
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import CURRENT, PublicationPaths
 from contexture.storage.schemas import STATE
 from contexture.storage.state_files import StateFile, latest, merged, with_keys
 
@@ -31,27 +32,27 @@ class StateReader:
     """Reads the files of one generation, which never change.
 
     Args:
-        storage: where they are.
-        paths: the files, older ones first; each is sorted by entity, so that few are found without reading all.
+        folder: where they are.
+        names: of the files, older ones first; each is sorted by entity, so that few are found without reading all.
 
     Attributes:
         groups_read: how many row groups were read so far; what the whole costs is `groups`.
     """
 
-    def __init__(self, storage: Storage, paths: Sequence[str]) -> None:
-        self._storage = storage
-        self._paths = paths
+    def __init__(self, folder: StoredFolder, names: Sequence[str]) -> None:
+        self._folder = folder
+        self._names = names
         self.groups_read = 0
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing was ever held."""
-        return not self._paths
+        return not self._names
 
     @cached_property
     def files(self) -> list[StateFile]:
         """The files, opened."""
-        return [StateFile(self._storage, path) for path in self._paths]
+        return [StateFile(self._folder, name) for name in self._names]
 
     @property
     def groups(self) -> int:
@@ -129,18 +130,15 @@ class StatePointer(Versioned):
 class State:
     """The state of one publication on storage."""
 
-    def __init__(self, storage: Storage, publication: str) -> None:
-        self.storage = storage
-        self.folder = PublicationFolder(publication)
+    def __init__(self, home: FileTree, publication: str) -> None:
+        self.publication = publication
+        self.folder = StoredFolder(home, PublicationPaths(publication).state())
 
     def pointer(self) -> StatePointer:
-        """The current pointer; an empty one before the first run has concluded."""
-        try:
-            return StatePointer.from_file(self.storage, self.folder.current_state())
-        except FileNotFoundError:
-            return StatePointer()
+        """Returns the current pointer; an empty one before the first run has concluded."""
+        return self.folder.find_document(StatePointer, CURRENT) or StatePointer()
 
-    def point(self, pointer: StatePointer, *, after: StatePointer | None = None) -> None:
+    def commit(self, pointer: StatePointer, *, after: StatePointer | None = None) -> None:
         """Makes `pointer` the truth.
 
         Args:
@@ -153,16 +151,15 @@ class State:
         """
         if after is not None and self.pointer() != after:
             raise RetriableError(
-                f"the state of {self.folder.publication} was moved on by another process meanwhile",
+                f"the state of {self.publication} was moved on by another process meanwhile",
                 next_step="retry the task: it goes on from the state of now",
-                publication=self.folder.publication,
+                publication=self.publication,
             )
-        self.storage.write(self.folder.current_state(), pointer.to_json())
+        self.folder.write(CURRENT, pointer.to_json())
 
     def reader(self, pointer: StatePointer) -> StateReader:
         """Reads the generation that a pointer shows."""
-        paths = [self.path(name) for name in pointer.files]
-        return StateReader(self.storage, paths)
+        return StateReader(self.folder, pointer.files)
 
     def table(self, pointer: StatePointer, columns: list[str] | None = None) -> Any:
         """The rows that hold, one per identity: deltas over the base, removed ones left out.
@@ -177,11 +174,7 @@ class State:
         """The NGSI types that attributes had in earlier runs."""
         if pointer.types is None:
             return AttributeTypes()
-        return AttributeTypes.from_json(self.storage.read(self.path(pointer.types)))
-
-    def path(self, name: str) -> str:
-        """Where a file of the state lies."""
-        return f"{self.folder.state()}/{name}"
+        return AttributeTypes.from_json(self.folder.read(pointer.types))
 
 
 INDEXED = ["identity_hash", "content_hash"]
@@ -278,5 +271,5 @@ class StateLookup:
 @lru_cache(maxsize=1)
 def load_lookup(home: str, publication: str, pointer_json: bytes, *, times: bool = False) -> StateLookup:
     """The lookup in a state, one for each process."""
-    state = State(Storage(home), publication)
+    state = State(FileTree(home), publication)
     return StateLookup(state.reader(StatePointer.model_validate_json(pointer_json)), times=times)

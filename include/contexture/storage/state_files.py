@@ -3,8 +3,6 @@
 Few entities are found by reading the row groups that can hold them, by the least and greatest hash that Parquet
 stores of each. Statistics of other columns would only make the footer longer, which every reader reads whole.
 
-Few entities are found by reading the row groups that can hold them, told by the least and greatest hash that Parquet
-keeps of each. Statistics of other columns would only make the footer longer, which every reader reads whole.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ import pyarrow.parquet as pq
 
 from contexture.errors import RetriableError
 from contexture.records.changes.identity_hashes import first_word, hash_words
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
 from contexture.storage.schemas import STATE
 
 KEYS = ("identity_hash", "entity_hash", "removed")
@@ -78,9 +76,9 @@ _WORDS = 1 << 64
 class StateFile:
     """One file. `rows` and `groups` are its numbers of rows and row groups."""
 
-    def __init__(self, storage: Storage, relative: str) -> None:
-        self._storage, self._relative = storage, relative
-        with _reading(storage, relative), pq.ParquetFile(self._path, filesystem=storage.filesystem) as file:
+    def __init__(self, folder: StoredFolder, name: str) -> None:
+        self._folder, self._name = folder, name
+        with _reading(folder, name), folder.open_table(name, pre_buffer=False) as file:
             self._metadata = file.metadata
         self.rows: int = self._metadata.num_rows
         self.groups: int = self._metadata.num_row_groups
@@ -105,19 +103,12 @@ class StateFile:
         if not len(groups):
             return STATE.empty_table().select(list(columns))
         with (
-            _reading(self._storage, self._relative),
-            pq.ParquetFile(
-                self._path,
-                filesystem=self._storage.filesystem,
-                metadata=self._metadata,
-                page_checksum_verification=True,
+            _reading(self._folder, self._name),
+            self._folder.open_table(
+                self._name, pre_buffer=False, metadata=self._metadata, page_checksum_verification=True
             ) as file,
         ):
             return file.read_row_groups(groups.tolist(), columns=list(columns)).select(list(columns))
-
-    @property
-    def _path(self) -> str:
-        return self._storage.path(self._relative)
 
     def _bounds(self) -> tuple[Any, Any]:
         place = self._metadata.schema.names.index("entity_hash")
@@ -168,36 +159,32 @@ class StateFileWriter:
 
 
 @contextmanager
-def writing(storage: Storage, relative: str) -> Iterator[StateFileWriter]:
+def writing(folder: StoredFolder, name: str) -> Iterator[StateFileWriter]:
     """A writer; the file is there when the block ends without an error."""
-    with (
-        storage.replacing(relative) as path,
-        pq.ParquetWriter(
-            path,
-            STATE,
-            filesystem=storage.filesystem,
-            compression="zstd",
-            compression_level=1,
-            use_dictionary=False,
-            write_statistics=["entity_hash"],
-            write_page_checksum=True,
-        ) as writer,
-    ):
+    with folder.table_writer(
+        name,
+        STATE,
+        compression_level=1,
+        use_dictionary=False,
+        write_statistics=["entity_hash"],
+        write_page_checksum=True,
+    ) as writer:
         yield StateFileWriter(writer)
 
 
 @contextmanager
-def _reading(storage: Storage, relative: str) -> Iterator[None]:
-    """As `Storage.reading`; the files of a generation go when two further ones are there."""
+def _reading(folder: StoredFolder, name: str) -> Iterator[None]:
+    """As `FileTree.translate_read_errors`; the files of a generation go when two further ones are there."""
+    path = folder.path_of(name)
     try:
-        with storage.reading(relative):
+        with folder.translate_read_errors(name):
             yield
     except FileNotFoundError as error:
         raise RetriableError(
-            f"the file {relative!r} of state is not there: runs have moved state on while it was read",
+            f"the file {path!r} of state is not there: runs have moved state on while it was read",
             next_step="retry the task, which reads the state of now; where that does not help, the file is lost: see "
             "the how-to on recovering, for the storage",
-            path=relative,
+            path=path,
         ) from error
 
 

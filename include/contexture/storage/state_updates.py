@@ -9,11 +9,6 @@ A run that changes little writes little: a delta is merged with the files before
 them outgrows a share of it. So each file is several times as large as all that are newer, their number grows with the
 logarithm of what is held, and a changed row is rewritten some times on its way into the base, however large that is.
 Memory holds a chunk of rows, never a whole file.
-
-Outboxes of publications with dead letters say for each record which identities it tells, so that exactly these are
-withheld. Where nothing of an identity was sent, its old row of state stays, marked; it may have none. Where something
-was (an earlier change of it, or the same for another topic), what the target holds is neither the old content nor the
-new: its row has a content that nothing equals, so that whatever the source holds next is sent.
 """
 
 from __future__ import annotations
@@ -25,12 +20,12 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
 from contexture.errors import DefectError
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
 from contexture.storage.manifests import Manifest
-from contexture.storage.publication_store import SHARD_FILE
+from contexture.storage.paths import SHARD_FILE
+from contexture.storage.publication_store import OutboxStore, PublicationStore
 from contexture.storage.schemas import HASH_BYTES, IDENTITIES, STATE
 from contexture.storage.state import State, StatePointer
 from contexture.storage.state_files import KEYS, StateFile, latest, merged, writing
@@ -53,7 +48,7 @@ class Written:
 def advance(
     state: State,
     pointer: StatePointer,
-    changes: str,
+    changes: StoredFolder,
     sequence: int,
     *,
     rows_in_chunk: int = ROWS_IN_CHUNK,
@@ -67,11 +62,11 @@ def advance(
         changes: a folder of STATE rows as shards wrote them, later files over earlier ones.
         sequence: of the outbox that is concluded; the same inputs give the same files, byte for byte.
         rows_in_chunk: what is sorted in memory at once.
-        suffix: tells the files apart from those of the outbox of that sequence, where it is not that outbox's changes.
+        suffix: distinguishes the files from those of the outbox of that sequence, where they are not its changes.
     """
     label = f"{sequence:012d}{suffix}"
     before = Written(pointer.files, pointer.rows, pointer.identities)
-    deltas = list(_deltas(state, _chunks(state.storage, changes, rows_in_chunk), label))
+    deltas = list(_deltas(state, _chunks(changes, rows_in_chunk), label))
     if not deltas:
         return before
     first = merge_from(before.rows, sum(rows for _, rows in deltas))
@@ -94,15 +89,15 @@ def _deltas(state: State, chunks: Iterator[Any], label: str) -> Iterator[tuple[s
     """Sorted files of what the run changed, with their rows; one, unless there is much of it."""
     for number, chunk in enumerate(chunks):
         name = f"delta-{label}{f'-{number:03d}' if number else ''}.parquet"
-        with writing(state.storage, state.path(name)) as file:
+        with writing(state.folder, name) as file:
             file.write(latest(chunk, keep_removed=True))
         yield name, file.rows
 
 
-def _chunks(storage: Storage, folder: str, rows_in_chunk: int) -> Iterator[Any]:
+def _chunks(folder: StoredFolder, rows_in_chunk: int) -> Iterator[Any]:
     parts: list[Any] = []
     rows = 0
-    for batch in _batches(storage, folder, rows_in_chunk):
+    for batch in _batches(folder, rows_in_chunk):
         parts.append(batch)
         rows += batch.num_rows
         if rows >= rows_in_chunk:
@@ -112,12 +107,11 @@ def _chunks(storage: Storage, folder: str, rows_in_chunk: int) -> Iterator[Any]:
         yield pa.Table.from_batches(parts).select(STATE.names).cast(STATE)
 
 
-def _batches(storage: Storage, folder: str, rows: int) -> Iterator[Any]:
-    for name in storage.files(folder, ".parquet"):
-        path = f"{folder}/{name}"
+def _batches(folder: StoredFolder, rows: int) -> Iterator[Any]:
+    for name in folder.files(".parquet"):
         with (
-            storage.reading(path),
-            pq.ParquetFile(storage.path(path), filesystem=storage.filesystem, page_checksum_verification=True) as file,
+            folder.translate_read_errors(name),
+            folder.open_table(name, pre_buffer=False, page_checksum_verification=True) as file,
         ):
             yield from file.iter_batches(batch_size=rows, columns=STATE.names)
 
@@ -137,8 +131,8 @@ def _merged(state: State, newest: Sequence[tuple[str, int]], label: str) -> tupl
 
 
 def _merge(state: State, names: Sequence[str], into: str, *, keep_removed: bool) -> int:
-    files = [StateFile(state.storage, state.path(name)) for name in names]
-    with writing(state.storage, state.path(into)) as target:
+    files = [StateFile(state.folder, name) for name in names]
+    with writing(state.folder, into) as target:
         for piece in merged(files, STATE.names, keep_removed=keep_removed):
             target.write(piece)
     return target.rows
@@ -147,7 +141,7 @@ def _merge(state: State, names: Sequence[str], into: str, *, keep_removed: bool)
 def _growth(state: State, before: Written, deltas: Sequence[str]) -> int:
     """How many identities the deltas add; removed ones count against it."""
     pointer = StatePointer(files=before.files)
-    files = [StateFile(state.storage, state.path(name)) for name in deltas]
+    files = [StateFile(state.folder, name) for name in deltas]
     reader = state.reader(pointer)
     return sum(_added(piece, reader) for piece in merged(files, KEYS, keep_removed=True))
 
@@ -182,14 +176,14 @@ class _Fates:
 
 
 def mark_undelivered(
-    state: State, pointer: StatePointer, manifest: Manifest, refused: Mapping[int, Sequence[int]]
+    store: PublicationStore, pointer: StatePointer, manifest: Manifest, refused: Mapping[int, Sequence[int]]
 ) -> None:
     """Adds to what concluding an outbox changes in state: the identities of refused records are withheld.
 
     Doing it again writes the same, as long as `pointer` is the state that the outbox was compared with.
 
     Args:
-        state: whose.
+        store: of the publication.
         pointer: the state before the outbox.
         manifest: the outbox.
         refused: positions of records that are in the dead-letter topic, by shard.
@@ -197,59 +191,60 @@ def mark_undelivered(
     Raises:
         DefectError: the outbox doesn't say whom its records show.
     """
-    fates = _fates(state, manifest, refused)
-    rows = _delta_rows(state, manifest, fates.withheld)
+    outbox = store.outbox(manifest.outbox)
+    fates = _fates(outbox, manifest, refused)
+    rows = _delta_rows(outbox.state_delta, fates.withheld)
     if not rows:
         return
     entities = pa.array([row["entity_hash"] for row in rows.values()], STATE.field("entity_hash").type)
-    held = state.reader(pointer).of_entities(entities, STATE.names).to_pylist()
+    held = store.state.reader(pointer).of_entities(entities, STATE.names).to_pylist()
     before = {row["identity_hash"]: row for row in held}
     made = [_row(row, before.get(identity), was_sent=identity in fates.sent) for identity, row in rows.items()]
     # Behind the files of shards, so that it has the last word.
-    with state.storage.replacing(f"{state.folder.state_delta(manifest.outbox)}/{_FILE}") as path:
-        pq.write_table(pa.Table.from_pylist(made, schema=STATE), path, filesystem=state.storage.filesystem)
+    outbox.state_delta.write_table(_FILE, pa.Table.from_pylist(made, schema=STATE))
 
 
-def _row(told: dict[str, Any], before: dict[str, Any] | None, *, was_sent: bool) -> dict[str, Any]:
+def _row(changed: dict[str, Any], before: dict[str, Any] | None, *, was_sent: bool) -> dict[str, Any]:
     if was_sent:
-        return {**told, "content_hash": UNKNOWN_CONTENT, "withheld": True, "removed": False}
+        return {**changed, "content_hash": UNKNOWN_CONTENT, "withheld": True, "removed": False}
     if before is None:
-        return {**told, "removed": True}
-    if told["removed"]:
+        return {**changed, "removed": True}
+    if changed["removed"]:
         return {**before, "withheld": True}
     # It was seen in the source: no mark of its absence holds any longer.
-    return {**before, "withheld": True, "missing_since": None, "expires_at": told["expires_at"]}
+    return {**before, "withheld": True, "missing_since": None, "expires_at": changed["expires_at"]}
 
 
-def _fates(state: State, manifest: Manifest, refused: Mapping[int, Sequence[int]]) -> _Fates:
-    shards = {shard: _told_by(state, manifest, shard) for shard, positions in refused.items() if positions}
-    meant = {
+def _fates(outbox: OutboxStore, manifest: Manifest, refused: Mapping[int, Sequence[int]]) -> _Fates:
+    shards = {shard: _identities_of(outbox, manifest, shard) for shard, positions in refused.items() if positions}
+    refused_identities = {
         identity for shard, rows in shards.items() for position in refused[shard] for identity in rows[position][1]
     }
     fates = _Fates()
     for each in manifest.shards:
-        rows = shards.get(each.shard) or (_told_by(state, manifest, each.shard) if each.records and meant else [])
+        rows = shards.get(each.shard) or (
+            _identities_of(outbox, manifest, each.shard) if each.records and refused_identities else []
+        )
         left_out = set(refused.get(each.shard, ()))
         for position, (topic, identities) in enumerate(rows):
-            for identity in meant.intersection(identities):
+            for identity in refused_identities.intersection(identities):
                 fates.last_refused[identity, topic] = position in left_out
                 if position not in left_out:
                     fates.sent.add(identity)
     return fates
 
 
-def _told_by(state: State, manifest: Manifest, shard: int) -> list[tuple[str, list[bytes]]]:
+def _identities_of(outbox: OutboxStore, manifest: Manifest, shard: int) -> list[tuple[str, list[bytes]]]:
     """Topic and identities of each record of a shard, in order."""
-    path = f"{state.folder.shard(manifest.outbox, shard)}/{SHARD_FILE}"
-    with state.storage.translating(path):
-        known, filesystem = state.storage.path(path), state.storage.filesystem
-        if IDENTITIES.name not in pq.read_schema(known, filesystem=filesystem).names:
+    folder = outbox.shard(shard)
+    with folder.translate_errors(SHARD_FILE):
+        if IDENTITIES.name not in folder.schema(SHARD_FILE).names:
             raise DefectError(
                 f"outbox {manifest.outbox} does not name its records' identities, and has dead letters",
                 next_step="abandon the outbox, so that the next run sends everything, and report this",
                 outbox=manifest.outbox,
             )
-        table = pq.read_table(known, columns=_READ, filesystem=filesystem, partitioning=None)
+        table = folder.table(SHARD_FILE, columns=_READ)
     columns = (table.column(name).to_pylist() for name in _READ)
     return [(topic, _split(identities or b"")) for _, topic, identities in zip(*columns, strict=True)]
 
@@ -258,18 +253,15 @@ def _split(identities: bytes) -> list[bytes]:
     return [identities[at : at + HASH_BYTES] for at in range(0, len(identities), HASH_BYTES)]
 
 
-def _delta_rows(state: State, manifest: Manifest, identities: set[bytes]) -> dict[bytes, dict[str, Any]]:
+def _delta_rows(delta: StoredFolder, identities: set[bytes]) -> dict[bytes, dict[str, Any]]:
     """What the shards' files say of these identities; the last word of each."""
-    folder, found = state.folder.state_delta(manifest.outbox), {}
+    found = {}
     wanted = pa.array(sorted(identities), STATE.field("identity_hash").type)
-    for name in state.storage.files(folder, ".parquet"):
+    for name in delta.files(".parquet"):
         if name == _FILE:
             continue
-        with state.storage.translating(f"{folder}/{name}"):
-            path, filesystem = state.storage.path(f"{folder}/{name}"), state.storage.filesystem
-            chosen = pq.read_table(
-                path, filesystem=filesystem, partitioning=None, filters=ds.field("identity_hash").isin(wanted)
-            )
+        with delta.translate_errors(name):
+            chosen = delta.table(name, filters=ds.field("identity_hash").isin(wanted))
         for row in chosen.select(STATE.names).to_pylist():
             found[row["identity_hash"]] = row
     return found

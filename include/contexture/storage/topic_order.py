@@ -17,9 +17,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
 
 TOPICS_OF_A_CLIENT: Final = 1_000
 """How many topics one client is given at most: its cost per record is 0.6 us at one topic, 5.8 at 1,000, 185 at 10,000
@@ -37,7 +36,7 @@ def needs_groups(topics: Iterable[str], topics_of_a_group: int = TOPICS_OF_A_CLI
 
 
 def group_by_topics(
-    storage: Storage,
+    folder: StoredFolder,
     file: str,
     topics: Iterable[str],
     *,
@@ -50,8 +49,8 @@ def group_by_topics(
     temporary folder as the file itself.
 
     Args:
-        storage: where the file is.
-        file: Parquet with the columns of an outbox, in sending order.
+        folder: where the file is.
+        file: its name; Parquet with the columns of an outbox, in sending order.
         topics: all that stand in it.
         transaction_records: records of a transaction, at most.
         topics_of_a_group: topics that one client is given.
@@ -63,24 +62,14 @@ def group_by_topics(
         RetriableError: the storage or the temporary folder failed.
     """
     groups = _Groups(sorted(set(topics)), topics_of_a_group)
-    with tempfile.TemporaryDirectory(prefix="contexture-topics-") as folder, storage.reading(file):
-        asides = _set_aside(storage, file, groups, Path(folder))
-        with pq.ParquetFile(storage.path(file), filesystem=storage.filesystem) as before:
+    with tempfile.TemporaryDirectory(prefix="contexture-topics-") as scratch, folder.translate_read_errors(file):
+        parts = _split_by_group(folder, file, groups, Path(scratch))
+        with folder.open_table(file, pre_buffer=False) as before:
             schema, row_group = before.schema_arrow, _row_group(before.metadata)
-        with (
-            storage.replacing(file) as path,
-            pq.ParquetWriter(
-                path,
-                schema,
-                filesystem=storage.filesystem,
-                compression="zstd",
-                compression_level=1,
-                write_page_checksum=True,
-            ) as writer,
-        ):
+        with folder.table_writer(file, schema, compression_level=1, write_page_checksum=True) as writer:
             numbering = _Numbering(schema, transaction_records)
-            for aside in asides:
-                for table in _pieces(aside):
+            for part in parts:
+                for table in _pieces(part):
                     writer.write_table(numbering.numbered(groups.together(table)), row_group_size=row_group)
                 numbering.end_group()
     return numbering.transactions
@@ -138,13 +127,11 @@ class _Numbering:
         self._in_group = 0
 
 
-def _set_aside(storage: Storage, file: str, groups: _Groups, folder: Path) -> list[Path]:
+def _split_by_group(folder: StoredFolder, file: str, groups: _Groups, scratch: Path) -> list[Path]:
     """Writes the rows of each group to a file of its own, in their order."""
-    paths = [folder / f"{number:05d}.arrow" for number in range(groups.count)]
+    paths = [scratch / f"{number:05d}.arrow" for number in range(groups.count)]
     with (
-        pq.ParquetFile(
-            storage.path(file), filesystem=storage.filesystem, pre_buffer=False, page_checksum_verification=True
-        ) as parquet,
+        folder.open_table(file, pre_buffer=False, page_checksum_verification=True) as parquet,
         ExitStack() as open_files,
     ):
         schema = _plain(parquet.schema_arrow)
@@ -162,10 +149,10 @@ def _set_aside(storage: Storage, file: str, groups: _Groups, folder: Path) -> li
     return paths
 
 
-def _pieces(aside: Path) -> Iterator[Any]:
+def _pieces(part: Path) -> Iterator[Any]:
     """The rows of a group, as many together as may be held at once."""
     held: list[Any] = []
-    with pa.ipc.open_stream(str(aside)) as stream:
+    with pa.ipc.open_stream(str(part)) as stream:
         for batch in stream:
             held.append(batch)
             if sum(one.num_rows for one in held) >= _ROWS or sum(one.nbytes for one in held) >= _BYTES:

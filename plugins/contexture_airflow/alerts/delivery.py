@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseNotifier, conf
 
+from contexture.storage.publication_store import PublicationStore
+
 if TYPE_CHECKING:
     from contexture.monitoring.alerts import Failure, Mail
     from contexture.publications import Publication
-    from contexture.storage.home import Storage
 
 MAIL_CONNECTION = "contexture_mail"
 """Airflow connection of type `smtp` that mails are sent by."""
@@ -50,11 +51,11 @@ class Audience:
         return self.mail or tuple(part.strip() for part in given.split(",") if part.strip())
 
 
-def send_alert(failure: Failure, audience: Audience, storage: Storage, context: Any, log: Any) -> None:
+def send_alert(failure: Failure, audience: Audience, store: PublicationStore, context: Any, log: Any) -> None:
     """Tells an alert once, by every way there is; a way that fails is logged and hinders no other."""
     from contexture.monitoring.alerts import AlertMemory, compose
 
-    memory = AlertMemory(storage, failure.publication)
+    memory = AlertMemory(store.alerts)
     if not memory.is_due(failure):
         log.info("No alert is sent: it heals itself, or the same was sent within the hour")
         memory.keep(failure, sent=False)

@@ -16,6 +16,7 @@ from airflow.sdk import (  # type: ignore[attr-defined]  # its stub file lacks w
 from asgiref.sync import sync_to_async
 
 from contexture.errors import ContextureError
+from contexture.storage.publication_store import PublicationStore
 from contexture_airflow.alerts.delivery import Audience, airflow_address, send_alert
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from contexture.monitoring.alerts import Failure
     from contexture.publications import Publication
-    from contexture.storage.home import Storage
 
 _LOST = "the task ended without an error of its own: it was killed, or its machine was lost"
 _SEE_LOG = "read the log of the task, then clear it or start a new run: both go on where sending stopped"
@@ -51,21 +51,21 @@ class FailureNotifier(BaseNotifier):
 
     def notify(self, context: Context) -> None:
         """Tells about the failed task of this context."""
-        from contexture_airflow.connections.settings import open_storage
+        from contexture_airflow.connections.settings import open_home
         from contexture_airflow.run_events import open_journal, record_failure
 
         try:
-            storage = open_storage()
-            failure = failure_of(self.publication, context, storage)
-            with open_journal(storage, self.log.warning) as journal:
+            store = open_home().publication(self.publication)
+            failure = failure_of(context, store)
+            with open_journal(store.home, self.log.warning) as journal:
                 record_failure(journal, failure)
-            send_alert(failure, self.audience, storage, context, self.log)
+            send_alert(failure, self.audience, store, context, self.log)
         except Exception:
             # The run has failed already, and what is said about it must not hide why.
             self.log.exception("The alert about the failure could not be sent")
 
 
-def failure_of(publication: str, context: Context, storage: Storage) -> Failure:
+def failure_of(context: Context, store: PublicationStore) -> Failure:
     """What there is to tell of the failed task of a context.
 
     Raises:
@@ -79,10 +79,10 @@ def failure_of(publication: str, context: Context, storage: Storage) -> Failure:
     error = given.get("exception")
     again = run_id.startswith(BACKFILL_RUN)
     happened, next_step = told(error)
-    pending = pending_sends(storage, publication)
+    pending = pending_sends(store)
     shard = instance.map_index
     return Failure(
-        publication=publication,
+        publication=store.name,
         run_id=run_id,
         task=instance.task_id if shard is None or shard < 0 else f"{instance.task_id}[{shard}]",
         at=datetime.now(UTC),
@@ -153,7 +153,7 @@ def deadline(publication: Publication) -> DeadlineAlert | None:
 
 async def alert_deadline(context: Context, **told: Any) -> None:
     """What Airflow's triggerer calls for a run that missed its deadline; `told` makes a `DeadlineNotifier`."""
-    # Storage and mail server may let themselves be waited for, and the triggerer's loop must not.
+    # Home and mail server may let themselves be waited for, and the triggerer's loop must not.
     await sync_to_async(DeadlineNotifier(**told).notify, thread_sensitive=False)(context)
 
 
@@ -184,17 +184,17 @@ class DeadlineNotifier(BaseNotifier):
 
     def notify(self, context: Context) -> None:
         """Tells about the run of this context, which holds it as Airflow's REST interface writes it."""
-        from contexture_airflow.connections.settings import open_storage
+        from contexture_airflow.connections.settings import open_home
 
         given: Any = context
         run: Mapping[str, Any] = given["dag_run"]
         if run["state"] not in _UNDER_WAY or run["run_type"] == "backfill":
             self.log.info("No alert is sent: the run is %s (%s)", run["state"], run["run_type"])
             return
-        storage = open_storage()
-        send_alert(self._failure(run, storage), self.audience, storage, context, self.log)
+        store = open_home().publication(self.publication)
+        send_alert(self._failure(run, store), self.audience, store, context, self.log)
 
-    def _failure(self, run: Mapping[str, Any], storage: Storage) -> Failure:
+    def _failure(self, run: Mapping[str, Any], store: PublicationStore) -> Failure:
         from contexture.monitoring.alerts import AlertKind, Failure, pending_sends
 
         run_id = str(run["dag_run_id"])
@@ -207,7 +207,7 @@ class DeadlineNotifier(BaseNotifier):
             next_step=_LATE_NEXT,
             run_url=f"{airflow_address()}/dags/{run['dag_id']}/runs/{quote(run_id)}",
             log_url="",
-            pending=pending_sends(storage, self.publication),
+            pending=pending_sends(store),
             kind=AlertKind.LATE,
         )
 
@@ -222,14 +222,15 @@ class VerificationNotifier(BaseNotifier):
     def notify(self, context: Context) -> None:
         """Tells about the failed task of this context."""
         from contexture_airflow.alerts.delivery import Audience, send_alert
-        from contexture_airflow.connections.settings import open_storage
+        from contexture_airflow.connections.settings import open_home
         from contexture_airflow.steps.verify import chosen
 
         given: Any = context
         try:
-            publication, storage = chosen(given["task"].publication), open_storage()
-            failure = failure_of(publication.name, context, storage)
-            send_alert(failure, Audience.of(publication), storage, context, self.log)
+            publication = chosen(given["task"].publication)
+            store = open_home().publication(publication.name)
+            failure = failure_of(context, store)
+            send_alert(failure, Audience.of(publication), store, context, self.log)
         except Exception:
             # The task has failed already, and what is said about it must not hide why.
             self.log.exception("The alert about the failure could not be sent")

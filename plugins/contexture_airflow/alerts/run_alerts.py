@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from contexture.storage.publication_store import PublicationStore
 from contexture_airflow.alerts.delivery import Audience, airflow_address, send_alert
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from contexture.monitoring.alerts import Failure
     from contexture.publications import Publication
-    from contexture.storage.home import Storage
     from contexture.storage.incompleteness import Incompleteness
     from contexture.storage.known_topics import LostTopics
     from contexture.storage.shrink_report import ShrinkReport
@@ -28,26 +28,19 @@ _DEAD_LETTERS_NEXT: Final = (
 
 
 def alert_dead_letters(
-    storage: Storage, publication: Publication, outboxes: Sequence[str], context: Context, log: Any
+    store: PublicationStore, publication: Publication, outboxes: Sequence[str], context: Context, log: Any
 ) -> None:
     """Alerts the people of a publication where records of concluded outboxes are dead letters; never raises."""
     try:
-        count = sum(_dead_letters(storage, publication.name, outbox) for outbox in outboxes)
+        count = sum(store.outbox(outbox).dead_letters().count for outbox in outboxes)
         if count:
-            _tell(storage, publication, count, context, log)
+            _tell(store, publication, count, context, log)
     except Exception:
         # The run is concluded, and must not fail because no one could be told.
         log.exception("The alert about dead letters could not be sent")
 
 
-def _dead_letters(storage: Storage, publication: str, outbox: str) -> int:
-    from contexture.storage.delivery import dead_letters_of
-    from contexture.storage.outboxes import Outboxes
-
-    return dead_letters_of(storage, Outboxes(storage, publication).manifest(outbox)).count
-
-
-def _tell(storage: Storage, publication: Publication, count: int, context: Context, log: Any) -> None:
+def _tell(store: PublicationStore, publication: Publication, count: int, context: Context, log: Any) -> None:
     from contexture.monitoring.alerts import AlertKind, Failure
 
     given: Any = context
@@ -63,19 +56,19 @@ def _tell(storage: Storage, publication: Publication, count: int, context: Conte
         log_url=str(getattr(instance, "log_url", "") or ""),
         kind=AlertKind.DEAD_LETTERS,
     )
-    send_alert(found, Audience.of(publication), storage, context, log)
+    send_alert(found, Audience.of(publication), store, context, log)
 
 
 _SHOWN: Final = 10
 
 
 def alert_question(
-    storage: Storage, publication: Publication, vanishing: ShrinkReport, context: Context, log: Any
+    store: PublicationStore, publication: Publication, vanishing: ShrinkReport, context: Context, log: Any
 ) -> None:
     """Alerts the people of a publication that its run asks whether so much may be deleted; never raises."""
     try:
         asked = question_of(publication, vanishing, context, datetime.now(UTC))
-        send_alert(asked, Audience.of(publication), storage, context, log)
+        send_alert(asked, Audience.of(publication), store, context, log)
     except Exception:
         # Airflow shows the question, and must go on showing it where no one could be told.
         log.exception("The alert about the question could not be sent")
@@ -119,23 +112,21 @@ def _more(vanishing: ShrinkReport) -> tuple[str, ...]:
     return (f"and {more} more",) if more > 0 else ()
 
 
-def alert_incompleteness(storage: Storage, publication: Publication, context: Context, log: Any) -> None:
+def alert_incompleteness(store: PublicationStore, publication: Publication, context: Context, log: Any) -> None:
     """Alerts the people of a publication when its reads have been incomplete for long; never raises."""
     try:
-        from contexture.storage.state import State
-
-        found = State(storage, publication.name).pointer().incomplete
+        found = store.state.pointer().incomplete
         if found is not None and found.is_lasting:
             log.warning("%s", found.sentence)
             if found.is_alert_due:
-                _alert_incompleteness(storage, publication, found, context, log)
+                _alert_incompleteness(store, publication, found, context, log)
     except Exception:
         # The run is concluded, and must not fail because an alert could not be sent.
         log.exception("Could not send the alert about deletions that are not detected")
 
 
 def _alert_incompleteness(
-    storage: Storage, publication: Publication, found: Incompleteness, context: Context, log: Any
+    store: PublicationStore, publication: Publication, found: Incompleteness, context: Context, log: Any
 ) -> None:
     from contexture.monitoring.alerts import AlertKind, Failure
 
@@ -153,7 +144,7 @@ def _alert_incompleteness(
         log_url=str(getattr(instance, "log_url", "") or ""),
         kind=AlertKind.INCOMPLETE,
     )
-    send_alert(failure, Audience.of(publication), storage, context, log)
+    send_alert(failure, Audience.of(publication), store, context, log)
 
 
 _LOST_TOPICS_NEXT: Final = (
@@ -163,22 +154,22 @@ _LOST_TOPICS_NEXT: Final = (
 
 
 @contextmanager
-def alerting_lost_topics(storage: Storage, publication: Publication, context: Context, log: Any) -> Iterator[None]:
+def alerting_lost_topics(
+    store: PublicationStore, publication: Publication, context: Context, log: Any
+) -> Iterator[None]:
     """Alerts the people of a publication when the task within has noticed removed topics, also where it fails."""
-    before = _noticed(storage, publication, log)
+    before = _noticed(store, publication, log)
     try:
         yield
     finally:
-        found = _noticed(storage, publication, log)
+        found = _noticed(store, publication, log)
         if found is not None and found != before:
-            _alert_lost_topics(storage, publication, found, context, log)
+            _alert_lost_topics(store, publication, found, context, log)
 
 
-def _noticed(storage: Storage, publication: Publication, log: Any) -> LostTopics | None:
+def _noticed(store: PublicationStore, publication: Publication, log: Any) -> LostTopics | None:
     try:
-        from contexture.storage.state import State
-
-        return State(storage, publication.name).pointer().lost_topics
+        return store.state.pointer().lost_topics
     except Exception:
         # The task reads the same file, and its own error says what to do.
         log.info("Could not read which topics were removed", exc_info=True)
@@ -186,7 +177,7 @@ def _noticed(storage: Storage, publication: Publication, log: Any) -> LostTopics
 
 
 def _alert_lost_topics(
-    storage: Storage, publication: Publication, found: LostTopics, context: Context, log: Any
+    store: PublicationStore, publication: Publication, found: LostTopics, context: Context, log: Any
 ) -> None:
     from contexture.monitoring.alerts import AlertKind, Failure
 
@@ -204,7 +195,7 @@ def _alert_lost_topics(
             log_url=str(getattr(instance, "log_url", "") or ""),
             kind=AlertKind.TOPIC_REMOVED,
         )
-        send_alert(failure, Audience.of(publication), storage, context, log)
+        send_alert(failure, Audience.of(publication), store, context, log)
     except Exception:
         # The task has done its work, and must not fail because an alert could not be sent.
         log.exception("Could not send the alert about removed topics")

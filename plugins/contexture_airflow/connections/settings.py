@@ -12,7 +12,7 @@ from contexture.errors import ConfigurationError
 from contexture.publications import Publication
 from contexture.sending.target import KafkaTarget, Report, Target, TargetFor
 from contexture.storage.archive import Interval
-from contexture.storage.home import Storage, home_uri
+from contexture.storage.home import Home, home_uri
 
 if TYPE_CHECKING:
     from airflow.providers.apache.kafka.hooks.base import KafkaBaseHook
@@ -121,9 +121,9 @@ def _completed(connection_id: str, hook: KafkaBaseHook) -> dict[str, object]:
     return extra
 
 
-def open_storage() -> Storage:
+def open_home() -> Home:
     """The files below `CONTEXTURE_HOME`."""
-    return Storage(home_uri())
+    return Home(home_uri())
 
 
 def targets(report: Report) -> TargetFor:

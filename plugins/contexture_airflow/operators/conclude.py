@@ -36,22 +36,22 @@ class ConcludeOperator(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Returns the run's counts, which are also the extra of the asset event."""
-        from contexture.storage.orders import staged_publication
         from contexture_airflow.alerts.run_alerts import alert_dead_letters, alert_incompleteness, alerting_lost_topics
-        from contexture_airflow.connections.settings import open_storage, targets
+        from contexture_airflow.connections.settings import open_home, targets
         from contexture_airflow.run import StagedOutbox
         from contexture_airflow.run_events import open_journal, record_end
         from contexture_airflow.steps.conclude import conclude_run
 
-        storage, staged = open_storage(), StagedOutbox.received(self.staged)
-        publication = staged_publication(storage, staged.publication, staged.run)
-        alerting = alerting_lost_topics(storage, publication, context, self.log)
-        with alerting, open_journal(storage, self.log.warning) as journal:
-            counts = conclude_run(storage, staged, targets(self.log.info), self.log.info, now=datetime.now(UTC))
+        staged = StagedOutbox.received(self.staged)
+        store = open_home().publication(staged.publication)
+        publication = store.run(staged.run).order().publication
+        alerting = alerting_lost_topics(store, publication, context, self.log)
+        with alerting, open_journal(store.home, self.log.warning) as journal:
+            counts = conclude_run(store, staged, targets(self.log.info), self.log.info, now=datetime.now(UTC))
             record_end(journal, publication, staged.run, context["dag_run"].run_id, staged.outbox, counts)
-        alert_dead_letters(storage, publication, [staged.outbox], context, self.log)
+        alert_dead_letters(store, publication, [staged.outbox], context, self.log)
         if counts is not None and counts["mode"] != "backfill":
-            alert_incompleteness(storage, publication, context, self.log)
+            alert_incompleteness(store, publication, context, self.log)
         if counts is None:
             raise AirflowSkipException(f"outbox {staged.outbox} was not sent")
         context["outlet_events"][self.published].extra = counts
@@ -59,12 +59,12 @@ class ConcludeOperator(BaseOperator):
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any]:
         """Source and topics of the run; called by Airflow's OpenLineage provider, where it is installed."""
-        from contexture_airflow.connections.settings import open_storage
+        from contexture_airflow.connections.settings import open_home
         from contexture_airflow.lineage import lineage_of
         from contexture_airflow.run import StagedOutbox
 
         staged = StagedOutbox.received(self.staged)
-        return lineage_of(open_storage(), staged.publication, [staged.outbox])
+        return lineage_of(open_home().publication(staged.publication), [staged.outbox])
 
     def get_openlineage_facets_on_failure(self, task_instance: Any) -> OperatorLineage[Any, Any]:
         """Nothing: what is not concluded names no topics."""

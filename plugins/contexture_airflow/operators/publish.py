@@ -44,22 +44,20 @@ class PublishOutboxOperator(BaseOperator):
         return defer_send_errors(self, self._send)
 
     def _send(self) -> dict[str, Any]:
-        from contexture.storage.orders import staged_publication
-        from contexture.storage.outboxes import Outboxes
-        from contexture_airflow.connections.settings import open_storage, targets
+        from contexture_airflow.connections.settings import open_home, targets
         from contexture_airflow.run import StagedOutbox
         from contexture_airflow.run_events import ShardNotes, open_journal
         from contexture_airflow.steps.publish import attempts_of, send_shard
 
-        storage, staged = open_storage(), StagedOutbox.received(self.staged)
-        outboxes = Outboxes(storage, staged.publication)
-        manifest = outboxes.manifest(staged.outbox)
-        publication = staged_publication(storage, staged.publication, staged.run)
+        staged = StagedOutbox.received(self.staged)
+        store = open_home().publication(staged.publication)
+        manifest = store.outboxes.manifest(staged.outbox)
+        publication = store.run(staged.run).order().publication
         target = targets(self.log.info)(publication, manifest.interval)
-        with open_journal(storage, self.log.warning) as journal:
+        with open_journal(store.home, self.log.warning) as journal:
             notes, report = ShardNotes(journal, manifest, self.shard), self.log.info
-            attempts = attempts_of(outboxes, staged.outbox, self.shard, publication, report=report, noted=notes.attempt)
-            result = send_shard(storage, manifest, self.shard, target, attempts, notes)
+            attempts = attempts_of(store, staged.outbox, self.shard, publication, report=report, noted=notes.attempt)
+            result = send_shard(store, manifest, self.shard, target, attempts, notes)
         return {
             "shard": result.shard,
             "sent": result.records_sent,

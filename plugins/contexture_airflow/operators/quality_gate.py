@@ -34,17 +34,17 @@ class QualityGateOperator(BaseOperator):
 
     def execute(self, context: Context) -> list[int]:
         """Returns the shards that have records to send."""
-        from contexture.storage.orders import staged_publication
         from contexture_airflow.alerts.run_alerts import alerting_lost_topics
-        from contexture_airflow.connections.settings import open_storage, targets
+        from contexture_airflow.connections.settings import open_home, targets
         from contexture_airflow.run import StagedOutbox
         from contexture_airflow.run_events import open_journal, record_prepared
         from contexture_airflow.steps.quality_gate import judge
 
         dry_run = bool(context["params"].get("dry_run", False))
-        storage, staged = open_storage(), StagedOutbox.received(self.staged)
-        publication = staged_publication(storage, staged.publication, staged.run)
-        alerting = alerting_lost_topics(storage, publication, context, self.log)
-        with alerting, open_journal(storage, self.log.warning) as journal:
+        staged = StagedOutbox.received(self.staged)
+        store = open_home().publication(staged.publication)
+        publication = store.run(staged.run).order().publication
+        alerting = alerting_lost_topics(store, publication, context, self.log)
+        with alerting, open_journal(store.home, self.log.warning) as journal:
             record_prepared(journal, staged.publication, staged.run, staged.outbox)
-            return judge(storage, staged, dry_run=dry_run, target_for=targets(self.log.info), report=self.log.info)
+            return judge(store, staged, dry_run=dry_run, target_for=targets(self.log.info), report=self.log.info)

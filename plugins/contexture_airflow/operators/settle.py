@@ -41,23 +41,24 @@ class SettleOperator(BaseOperator):
 
     def _settle(self, context: Context) -> dict[str, Any]:
         from contexture_airflow.alerts.run_alerts import alert_dead_letters, alert_incompleteness, alerting_lost_topics
-        from contexture_airflow.connections.settings import open_storage, targets
+        from contexture_airflow.connections.settings import open_home, targets
         from contexture_airflow.run_events import open_journal
         from contexture_airflow.steps.settle import finish_open_transaction
 
-        storage, request, report = open_storage(), run_request(context), self.log.info
-        alerting = alerting_lost_topics(storage, self.publication, context, self.log)
-        with alerting, open_journal(storage, self.log.warning) as journal:
-            plan = finish_open_transaction(storage, self.publication, request, targets(report), report, journal)
+        store = open_home().publication(self.publication.name)
+        request, report = run_request(context), self.log.info
+        alerting = alerting_lost_topics(store, self.publication, context, self.log)
+        with alerting, open_journal(store.home, self.log.warning) as journal:
+            plan = finish_open_transaction(store, self.publication, request, targets(report), report, journal)
         self._settled = plan.settled
-        alert_dead_letters(storage, self.publication, plan.settled, context, self.log)
+        alert_dead_letters(store, self.publication, plan.settled, context, self.log)
         if plan.settled:
-            alert_incompleteness(storage, self.publication, context, self.log)
+            alert_incompleteness(store, self.publication, context, self.log)
         return dict(plan.handed())
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any]:
         """Source and topics of what was finished; called by Airflow's OpenLineage provider, where it is installed."""
-        from contexture_airflow.connections.settings import open_storage
+        from contexture_airflow.connections.settings import open_home
         from contexture_airflow.lineage import lineage_of
 
-        return lineage_of(open_storage(), self.publication.name, self._settled)
+        return lineage_of(open_home().publication(self.publication.name), self._settled)

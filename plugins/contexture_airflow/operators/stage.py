@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from airflow.sdk.exceptions import TaskAwaitingInput
 
     from contexture.publications import Publication
-    from contexture.storage.home import Storage
+    from contexture.storage.publication_store import PublicationStore
     from contexture.storage.shrink_report import ShrinkReport
     from contexture_airflow.run import RunPlan
 
@@ -78,51 +78,50 @@ class StagePublicationOperator(SparkSubmitOperator):
         """Returns the outbox: its id, sequence, number of records, shards with records, and report."""
         from contexture.errors import ConfigurationError
         from contexture_airflow.alerts.run_alerts import alert_question
-        from contexture_airflow.connections.settings import open_storage
+        from contexture_airflow.connections.settings import open_home
         from contexture_airflow.run import RunPlan
         from contexture_airflow.steps.shrink_approval import asked_about
 
-        storage, plan = open_storage(), RunPlan.received(self.plan)
+        store, plan = open_home().publication(self.publication.name), RunPlan.received(self.plan)
         try:
-            return self._staged(context, storage, plan)
+            return self._staged(context, store, plan)
         except ConfigurationError as error:
-            vanishing = asked_about(storage, self.publication, plan.run, error)
+            vanishing = asked_about(store, self.publication, plan.run, error)
             if vanishing is None:
                 raise
             self.log.warning("%s; the task waits for an answer, and gives its slot back until then", error.message)
         waits = ask_about_shrinking(context, self.publication, vanishing)
-        alert_question(storage, self.publication, vanishing, context, self.log)
+        alert_question(store, self.publication, vanishing, context, self.log)
         raise waits
 
     def go_on(self, context: Context, event: Any = None) -> dict[str, Any]:
         """The same, when a person has decided whether more may be deleted than the limit says."""
-        from contexture_airflow.connections.settings import open_storage
+        from contexture_airflow.connections.settings import open_home
         from contexture_airflow.run import RunPlan
         from contexture_airflow.run_events import open_journal
-        from contexture_airflow.steps.shrink_approval import ShrinkDecision, decide
+        from contexture_airflow.steps.shrink_approval import decide, decision_of_event
 
-        storage, run = open_storage(), RunPlan.received(self.plan).run
-        decision = ShrinkDecision.of_event(event or {})
-        self.log.info("%s", decision.told)
-        with open_journal(storage, self.log.warning) as journal:
-            decide(storage, journal, self.publication.name, run, context["dag_run"].run_id, decision)
+        store, run = open_home().publication(self.publication.name), RunPlan.received(self.plan).run
+        decision = decision_of_event(event or {})
+        self.log.info("%s", decision.clause)
+        with open_journal(store.home, self.log.warning) as journal:
+            decide(store, journal, run, context["dag_run"].run_id, decision)
         return self.execute(context)
 
-    def _staged(self, context: Context, storage: Storage, plan: RunPlan) -> dict[str, Any]:
+    def _staged(self, context: Context, store: PublicationStore, plan: RunPlan) -> dict[str, Any]:
         from contexture_airflow.connections.settings import targets
         from contexture_airflow.run_events import source_noted
-        from contexture_airflow.steps.shrink_approval import decision_of
         from contexture_airflow.steps.stage import answer, place_order
 
-        request, decision = run_request(context), decision_of(storage, self.publication.name, plan.run)
+        request, decision = run_request(context), store.run(plan.run).shrink_decision()
         if decision is not None and decision.approved:
             request = request.model_copy(update={"confirm_shrink": True})
-        order = place_order(storage, self.publication, request, plan, targets(self.log.info))
+        order = place_order(store, self.publication, request, plan, targets(self.log.info))
         with TemporaryDirectory(prefix="contexture-") as scratch:
-            self._prepare_submit(storage.root, order.uri, Path(scratch))
+            self._prepare_submit(store.home.root, order.uri, Path(scratch))
             failure = self._submit_failure(context)
-        with source_noted(storage, self.publication, order.run, self.log.warning):
-            staged = answer(storage, order, failure)
+        with source_noted(store, self.publication, order.run, self.log.warning):
+            staged = answer(store, order, failure)
         if failure is not None:
             self.log.warning("the Spark job had answered before its process failed: what it prepared is whole")
         self.log.info("outbox %s, %s records, report %s", staged.outbox, staged.records, staged.report)

@@ -37,12 +37,12 @@ class StageOperationsOperator(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Returns the outbox: its id, sequence, number of records and shards with records."""
-        from contexture_airflow.connections.settings import open_storage, targets
+        from contexture_airflow.connections.settings import open_home, targets
         from contexture_airflow.run import RunPlan
         from contexture_airflow.steps.stage import place_order
         from contexture_airflow.steps.stage_operations import stage_operations
 
-        storage, request = open_storage(), run_request(context)
+        store, request = open_home().publication(self.publication.name), run_request(context)
         plan, report = RunPlan.received(self.plan), self.log.info
-        order = place_order(storage, self.publication, request, plan, targets(report))
-        return dict(stage_operations(storage, request, order, report).handed())
+        order = place_order(store, self.publication, request, plan, targets(report))
+        return dict(stage_operations(store, request, order, report).handed())

@@ -12,14 +12,11 @@ from contexture.sending import LedgerEntry
 from contexture.sending.resume import find_resume_point
 from contexture.sending.target import Report, Target, TargetFor
 from contexture.storage.conclusion import conclude, require_full_run, was_superseded
-from contexture.storage.delivery import DeadLetterIndex, dead_letters_of
-from contexture.storage.home import Storage
+from contexture.storage.delivery import DeadLetterIndex
 from contexture.storage.manifests import Manifest
-from contexture.storage.orders import staged_order, staged_publication
 from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationStore
 from contexture.storage.retention import expire
-from contexture.storage.state import State
 from contexture_airflow.metrics import count_concluded
 from contexture_airflow.run import StagedOutbox
 from contexture_airflow.steps.publish import check_cluster
@@ -27,7 +24,7 @@ from contexture_airflow.steps.topic_watch import check_sent_topics
 
 
 def conclude_run(
-    storage: Storage, staged: StagedOutbox, target_for: TargetFor, report: Report, *, now: datetime
+    store: PublicationStore, staged: StagedOutbox, target_for: TargetFor, report: Report, *, now: datetime
 ) -> dict[str, JsonValue] | None:
     """The counts of the concluded run; None when there is nothing to conclude (dry run, superseded).
 
@@ -35,28 +32,28 @@ def conclude_run(
         ConfigurationError: a shard is not completely in Kafka, whatever Airflow says about its task, or the connection
             names another Kafka than the one that the run was for.
     """
-    outboxes = Outboxes(storage, staged.publication)
+    outboxes = store.outboxes
     manifest = outboxes.manifest(staged.outbox)
     status = outboxes.status(staged.outbox).status
     if status in {"rejected", "abandoned"}:
         report(f"outbox {staged.outbox} is {status}: nothing to conclude")
         return None
     if status == "concluded":
-        return counts(manifest, dead_letters_of(storage, manifest))
-    publication = staged_publication(storage, manifest.publication, manifest.run)
+        return counts(manifest, store.outbox(manifest.outbox).dead_letters())
+    publication = store.run(manifest.run).order().publication
     target = target_for(publication, manifest.interval)
-    check_cluster(storage, manifest, target)
-    if not conclude_outbox(storage, manifest, publication, target, now=now, report=report):
+    check_cluster(store, manifest, target)
+    if not conclude_outbox(store, manifest, publication, target, now=now, report=report):
         report(f"a later outbox was sent before {staged.outbox}: abandoned, nothing is owed")
         return None
-    found = dead_letters_of(storage, manifest)
+    found = store.outbox(manifest.outbox).dead_letters()
     if found.count:
         report(f"{found.count} records can never be sent and are in {publication.dead_letter_topic}: see why there")
     return counts(manifest, found)
 
 
 def conclude_outbox(
-    storage: Storage,
+    store: PublicationStore,
     manifest: Manifest,
     publication: Publication,
     target: Target,
@@ -70,32 +67,31 @@ def conclude_outbox(
 
     The first time on a day (UTC), what retention says is removed: that takes a look at everything that is kept.
     """
-    dead_letters = _committed(storage, manifest, target)
+    dead_letters = _committed(store, manifest, target)
     if dead_letters is None:
         reason = "a later outbox was sent before it"
-        Outboxes(storage, manifest.publication).move(manifest.outbox, "abandoned", reason=reason)
+        store.outboxes.set_status(manifest.outbox, "abandoned", reason=reason)
         return False
-    check_sent_topics(storage, manifest, target, report)
-    if _may_have_undone(storage, manifest, publication):
+    check_sent_topics(store, manifest, target, report)
+    if _may_have_undone(store, manifest, publication):
         reason = (
             f"backfill {manifest.outbox} was sent beside other runs, and may have put earlier values on top of theirs"
         )
-        require_full_run(storage, manifest.publication, reason)
-    before = State(storage, manifest.publication).pointer().concluded_at
+        require_full_run(store, reason)
+    before = store.state.pointer().concluded_at
     conclude(
-        storage,
+        store,
         manifest,
         cluster=target.cluster(),
         target=target.identity(),
         dead_letters=dead_letters,
         changes_owe_full=publication.resync.on_config_change == "full",
-        owed=staged_order(storage, manifest.publication, manifest.run).owed,
-        # A registry's own log says what was deleted; a broker has to be read whole.
+        owed=store.run(manifest.run).order().owed,
         detects_deletions=publication.source.detect_deletions and not publication.source.has_log,
     )
     count_concluded(manifest, now, dead_letters.count)
     if before is None or before.date() != now.date():
-        expire(storage, manifest.publication, archive_days=publication.retention.archive_days, now=now)
+        expire(store, archive_days=publication.retention.archive_days, now=now)
     return True
 
 
@@ -123,13 +119,13 @@ def counts(manifest: Manifest, dead_letters: DeadLetterIndex) -> dict[str, JsonV
     }
 
 
-def _may_have_undone(storage: Storage, manifest: Manifest, publication: Publication) -> bool:
+def _may_have_undone(store: PublicationStore, manifest: Manifest, publication: Publication) -> bool:
     """Whether a backfill was to leave newer values of a replica alone, and other runs sent some meanwhile."""
     leaves_newer = manifest.mode == "backfill" and not (manifest.sends_outdated or manifest.topic_prefix)
-    return leaves_newer and publication.topics.keep == "latest" and was_superseded(storage, manifest)
+    return leaves_newer and publication.topics.keep == "latest" and was_superseded(store, manifest)
 
 
-def _committed(storage: Storage, manifest: Manifest, target: Target) -> DeadLetterIndex | None:
+def _committed(store: PublicationStore, manifest: Manifest, target: Target) -> DeadLetterIndex | None:
     """Sees that the ledger shows every record, or all that the registry did by them; None if something later is there.
 
     The tasks' own states are no proof: a person may have marked one as success. Which records went to the dead-letter
@@ -140,7 +136,7 @@ def _committed(storage: Storage, manifest: Manifest, target: Target) -> DeadLett
         if not shard.records:
             continue
         entry = target.progress(shard.shard)
-        position = _position(OutboxShardReader(storage, manifest, shard.shard), entry)
+        position = _position(store.reader(manifest, shard.shard), entry)
         if position is None:
             return None
         if entry is not None and entry.outbox == manifest.outbox and entry.dead_letters:

@@ -9,13 +9,12 @@ from contexture.errors import ConfigurationError
 from contexture.publications import Publication, SdmxPublication, fingerprint
 from contexture.sending.target import Target
 from contexture.storage.archive import Interval
-from contexture.storage.home import Storage
 from contexture.storage.manifests import Mode
 from contexture.storage.orders import ReplayOptions
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder, run_name
-from contexture.storage.quarantine import resolve
-from contexture.storage.state import State, StatePointer
+from contexture.storage.paths import run_name
+from contexture.storage.publication_store import PublicationStore
+from contexture.storage.quarantine_retry import resolve
+from contexture.storage.state import StatePointer
 from contexture_airflow.run import RunPlan, RunRequest
 
 
@@ -78,27 +77,27 @@ def check_republish(publication: Publication, request: RunRequest, mode: Mode) -
 
 
 def plan_run(
-    storage: Storage, publication: Publication, request: RunRequest, target: Target, *, run: str | None = None
+    store: PublicationStore, publication: Publication, request: RunRequest, target: Target, *, run: str | None = None
 ) -> RunPlan:
     """The plan of a run, made when nothing of earlier runs is left to finish.
 
     Args:
         run: folder of the run when it has one already.
     """
-    pointer = State(storage, publication.name).pointer()
+    pointer = store.state.pointer()
     check_replay(publication, request)
     if isinstance(publication, SdmxPublication):
         check_selectors(publication)
     if request.retry_quarantine is not None and request.interval is None:
-        resolve(storage, publication.name, request.retry_quarantine, request.retry_rules)
+        resolve(store, request.retry_quarantine, request.retry_rules)
     own = fingerprint(publication)
     changed, elsewhere = difference(pointer, own, target), other_target(pointer, target)
     mode, why = decide(publication, pointer, request, changed, elsewhere)
     check_republish(publication, request, mode)
     return RunPlan(
-        run=run or fresh_run(storage, publication.name, request.run_id),
+        run=run or fresh_run(store, request.run_id),
         mode=mode,
-        sequence=next_sequence(storage, publication.name, pointer, request.interval, target),
+        sequence=next_sequence(store, pointer, request.interval, target),
         fingerprint=own,
         why=why,
         baseline=is_baseline(publication, pointer, mode),
@@ -195,18 +194,15 @@ def other_target(pointer: StatePointer, target: Target) -> str | None:
     return None
 
 
-def next_sequence(
-    storage: Storage, publication: str, pointer: StatePointer, interval: Interval | None, target: Target
-) -> int:
+def next_sequence(store: PublicationStore, pointer: StatePointer, interval: Interval | None, target: Target) -> int:
     """One more than everything that was concluded, waits, or is in the ledger; backfilled intervals count alone."""
-    outboxes = Outboxes(storage, publication)
+    outboxes = store.outboxes
     waiting = [status for status in outboxes.pending() if outboxes.manifest(status.outbox).interval == interval]
     concluded = 0 if interval is not None else pointer.sequence
     return 1 + max(concluded, target.highest_sequence(), *(status.sequence for status in waiting))
 
 
-def fresh_run(storage: Storage, publication: str, run_id: str) -> str:
+def fresh_run(store: PublicationStore, run_id: str) -> str:
     """A folder name for the run; another one when the run was done before and is cleared: it must read anew."""
-    folder = PublicationFolder(publication)
     names = (run_name(run_id if attempt == 1 else f"{run_id}#{attempt}") for attempt in count(1))
-    return next(name for name in names if not storage.exists(folder.order(name)))
+    return next(name for name in names if not store.run(name).has_order())

@@ -29,18 +29,11 @@ from contexture.storage.delivery import (
     KnownLedger,
     SendAttempts,
     ShardBegun,
-    committed_shards,
-    ledger_seen,
-    shard_begun,
-    write_known_ledger,
+    ShardRecord,
 )
-from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
-from contexture.storage.orders import staged_order
-from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.outboxes import Outboxes, Status, is_known_of_backfill
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.state import State
+from contexture.storage.outboxes import Status
+from contexture.storage.publication_store import PublicationStore
 from contexture_airflow.run_events import NOWHERE, ShardNotes
 
 LONGEST_SLEEP = timedelta(seconds=60)
@@ -213,7 +206,7 @@ class ShardAttempts:
 
 
 def attempts_of(
-    outboxes: Outboxes,
+    store: PublicationStore,
     outbox: str,
     shard: int,
     publication: Publication,
@@ -224,13 +217,13 @@ def attempts_of(
     """The attempts of one shard by the publication's `batch_ttl` and `batch_retry_intervals`."""
     batches = publication.batches
     return ShardAttempts(
-        AttemptLog(outboxes.storage, outboxes.folder.publication),
+        store.attempts,
         outbox,
         shard,
         RetrySchedule(batches.batch_ttl, tuple(batches.batch_retry_intervals)),
         report=report,
         noted=noted,
-        then=OWN_TASK if is_known_of_backfill(outboxes, outbox) else NEXT_RUN,
+        then=OWN_TASK if store.outboxes.is_known_of_backfill(outbox) else NEXT_RUN,
     )
 
 
@@ -238,28 +231,28 @@ _LOG: Final = logging.getLogger(__name__)
 _COMPACTED: Final = "compact"
 
 
-def check_ledger(storage: Storage, publication: str, target: Target) -> None:
+def check_ledger(store: PublicationStore, target: Target) -> None:
     """Sees that nothing of the ledger is lost or will be, before a run sends anything.
 
     Raises:
         LedgerLostError: the topic is not there, is another one, or holds no row of a shard that was sent.
         KafkaConfigurationError: its `cleanup.policy` removes rows.
     """
-    seen = _seen_on(storage, publication, target)
+    seen = _seen_on(store, target)
     if seen is None:
         return
     # Before the ledger is read: a sender that is at work may commit meanwhile.
-    committed = committed_shards(storage, publication, seen.topic_id)
-    standing = target.ledger_status()
-    _check_topic(target, seen, standing.topic_id)
-    missing = sorted(committed - standing.shards)
+    committed = store.ledger.committed_shards(seen.topic_id)
+    status = target.ledger_status()
+    _check_topic(target, seen, status.topic_id)
+    missing = sorted(committed - status.shards)
     if missing:
         which = f"shard {missing[0]}" if len(missing) == 1 else f"{len(missing)} shards, the first is {missing[0]}"
         raise ledger_lost(target.names(), f"holds nothing of {which} any more")
-    _check_policy(target, standing.policy)
+    _check_policy(target, status.policy)
 
 
-def expect_ledger(storage: Storage, manifest: Manifest, target: Target) -> None:
+def expect_ledger(store: PublicationStore, manifest: Manifest, target: Target) -> None:
     """Before something is sent: the ledger is the known one; the first time, it is made and noted.
 
     That of backfills may be made again at any time: their shards are watched by their rows alone.
@@ -269,11 +262,11 @@ def expect_ledger(storage: Storage, manifest: Manifest, target: Target) -> None:
         KafkaConfigurationError: its `cleanup.policy` removes rows.
     """
     if manifest.interval is None:
-        seen = _seen_on(storage, manifest.publication, target)
+        seen = _seen_on(store, target)
         if seen is not None:
             _check_topic(target, seen, target.ledger_id())
         else:
-            _note_first(storage, manifest, target)
+            _note_first(store, manifest, target)
     _check_policy(target, target.ledger_policy())
 
 
@@ -282,19 +275,17 @@ class ShardRow:
     """What is known of the ledger's row of one shard, kept on storage from the shard's first commit on.
 
     Attributes:
-        storage: the home.
-        path: of the document.
+        record: its document.
         topic_id: of the ledger; empty for a backfill.
         begun: what the document says; None when there is none, or of another ledger.
     """
 
-    storage: Storage
-    path: str
+    record: ShardRecord
     topic_id: str
     begun: ShardBegun | None = field(init=False)
 
     def __post_init__(self) -> None:
-        found = shard_begun(self.storage, self.path)
+        found = self.record.read()
         self.begun = found if found is not None and found.topic_id == self.topic_id else None
 
     @property
@@ -323,29 +314,28 @@ class ShardRow:
         return note
 
     def _note(self, begun: ShardBegun) -> None:
-        self.storage.write(self.path, begun.to_json())
+        self.record.write(begun)
         self.begun = begun
 
 
-def shard_row(storage: Storage, manifest: Manifest, shard: int) -> ShardRow:
+def shard_row(store: PublicationStore, manifest: Manifest, shard: int) -> ShardRow:
     """What is known of a shard's row; call it after `expect_ledger`."""
-    folder = PublicationFolder(manifest.publication)
     if manifest.interval is not None:
-        return ShardRow(storage, folder.backfilled_shard_begun(manifest.outbox, shard), "")
-    seen = ledger_seen(storage, manifest.publication)
-    return ShardRow(storage, folder.shard_begun(shard), "" if seen is None else seen.topic_id)
+        return ShardRow(store.ledger.backfilled_shard(manifest.outbox, shard), "")
+    seen = store.ledger.known()
+    return ShardRow(store.ledger.shard(shard), "" if seen is None else seen.topic_id)
 
 
-def _note_first(storage: Storage, manifest: Manifest, target: Target) -> None:
+def _note_first(store: PublicationStore, manifest: Manifest, target: Target) -> None:
     target.prepare_ledger(len(manifest.shards))
     topic_id = target.ledger_id()
     if topic_id is not None:
-        write_known_ledger(storage, manifest.publication, KnownLedger(cluster=target.cluster(), topic_id=topic_id))
+        store.ledger.write_known(KnownLedger(cluster=target.cluster(), topic_id=topic_id))
 
 
-def _seen_on(storage: Storage, publication: str, target: Target) -> KnownLedger | None:
+def _seen_on(store: PublicationStore, target: Target) -> KnownLedger | None:
     """What is known of the ledger on this cluster: another one has a ledger of its own."""
-    seen = ledger_seen(storage, publication)
+    seen = store.ledger.known()
     return seen if seen is not None and seen.cluster == target.cluster() else None
 
 
@@ -370,7 +360,7 @@ def _check_policy(target: Target, policy: str | None) -> None:
 
 
 def send_shard(
-    storage: Storage,
+    store: PublicationStore,
     manifest: Manifest,
     shard: int,
     target: Target,
@@ -385,15 +375,15 @@ def send_shard(
         AttemptsUsedUpError: no attempt is left; the outbox stays as it is.
         ContextureError: as `contexture.sending.Publisher.publish`.
     """
-    status, reader = _checked_status(storage, manifest), OutboxShardReader(storage, manifest, shard)
+    status, reader = _checked_status(store, manifest), store.reader(manifest, shard)
     if status == "concluded":
         # All of it was seen in Kafka then; a task that is cleared later needs no ledger for that, which may be lost.
         return ShardResult(shard, manifest.outbox, 0, reader.records, 0, 0, 0.0, superseded=False)
     attempts.wait_rest()
     notes = notes or ShardNotes(NOWHERE, manifest, shard)
     notes.began()
-    _expect_ledger(storage, manifest, target, attempts, notes)
-    row = shard_row(storage, manifest, shard)
+    _expect_ledger(store, manifest, target, attempts, notes)
+    row = shard_row(store, manifest, shard)
     expected = row.expected
     row.begin()
     sending = SendRequest(
@@ -413,11 +403,11 @@ def send_shard(
 
 
 def _expect_ledger(
-    storage: Storage, manifest: Manifest, target: Target, attempts: ShardAttempts, notes: ShardNotes
+    store: PublicationStore, manifest: Manifest, target: Target, attempts: ShardAttempts, notes: ShardNotes
 ) -> None:
     def check() -> None:
-        check_cluster(storage, manifest, target)
-        expect_ledger(storage, manifest, target)
+        check_cluster(store, manifest, target)
+        expect_ledger(store, manifest, target)
 
     try:
         attempts.until_answered(check)
@@ -426,22 +416,22 @@ def _expect_ledger(
         raise
 
 
-def was_made_for_other_cluster(storage: Storage, manifest: Manifest, target: Target) -> bool:
+def was_made_for_other_cluster(store: PublicationStore, manifest: Manifest, target: Target) -> bool:
     """Whether an outbox has changes to what another Kafka cluster holds; a backfill never has."""
     if manifest.mode == "backfill":
         return False
-    decided_for = staged_order(storage, manifest.publication, manifest.run).cluster
-    known = decided_for or State(storage, manifest.publication).pointer().cluster
+    decided_for = store.run(manifest.run).order().cluster
+    known = decided_for or store.state.pointer().cluster
     return known is not None and known != target.cluster()
 
 
-def check_cluster(storage: Storage, manifest: Manifest, target: Target) -> None:
+def check_cluster(store: PublicationStore, manifest: Manifest, target: Target) -> None:
     """Sees that an outbox goes where it was made for: on another cluster it would look complete and not be.
 
     Raises:
         ConfigurationError: the connection names another Kafka cluster now.
     """
-    if was_made_for_other_cluster(storage, manifest, target):
+    if was_made_for_other_cluster(store, manifest, target):
         raise ConfigurationError(
             f"outbox {manifest.outbox} was made for another Kafka cluster than the connection names now, which may "
             "lack all that it does not hold",
@@ -451,8 +441,8 @@ def check_cluster(storage: Storage, manifest: Manifest, target: Target) -> None:
         )
 
 
-def _checked_status(storage: Storage, manifest: Manifest) -> Status:
-    status = Outboxes(storage, manifest.publication).status(manifest.outbox).status
+def _checked_status(store: PublicationStore, manifest: Manifest) -> Status:
+    status = store.outboxes.status(manifest.outbox).status
     if status not in {"approved", "concluded"}:
         raise ConfigurationError(
             f"outbox {manifest.outbox} is {status}, and only an approved one is sent",

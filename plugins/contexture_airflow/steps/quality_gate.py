@@ -8,13 +8,9 @@ from contexture.errors import ConfigurationError, DefectError, RejectedError, Re
 from contexture.monitoring.alerts import AlertKind
 from contexture.publications import Publication, SdmxPublication
 from contexture.sending.target import Report, Target, TargetFor
-from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest, QualityVerdict
-from contexture.storage.orders import staged_order, staged_publication
-from contexture.storage.outbox_reader import topic_counts
 from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.state import State
+from contexture.storage.publication_store import PublicationStore
 from contexture_airflow.run import StagedOutbox
 from contexture_airflow.steps.topic_watch import record_topics
 
@@ -37,19 +33,21 @@ _EMPTY_SOURCE = (
 )
 
 
-def judge(storage: Storage, staged: StagedOutbox, *, dry_run: bool, target_for: TargetFor, report: Report) -> list[int]:
+def judge(
+    store: PublicationStore, staged: StagedOutbox, *, dry_run: bool, target_for: TargetFor, report: Report
+) -> list[int]:
     """The shards to send, after approving the outbox; none after a dry run, whose outbox is rejected.
 
     Raises:
         RejectedError: a critical expectation failed. The outbox is rejected; none of it will ever be sent.
         ConfigurationError: the outbox is at its end already, or its topics can not be made.
     """
-    outboxes = Outboxes(storage, staged.publication)
+    outboxes = store.outboxes
     manifest = outboxes.manifest(staged.outbox)
     _check_open(outboxes, manifest)
-    publication = staged_publication(storage, manifest.publication, manifest.run)
-    _check_verdict(outboxes, manifest, _verdict(storage, manifest), _next_step(manifest, publication), report)
-    topics = topic_counts(storage, manifest)
+    publication = store.run(manifest.run).order().publication
+    _check_verdict(outboxes, manifest, _verdict(store, manifest), _next_step(manifest, publication), report)
+    topics = store.outbox(manifest.outbox).topic_counts()
     if manifest.collisions:
         report(f"{manifest.collisions} events have the topic of another identity: the report shows which")
     for sentence in replay_story(manifest, publication):
@@ -58,22 +56,22 @@ def judge(storage: Storage, staged: StagedOutbox, *, dry_run: bool, target_for: 
         report(f"{manifest.transcoded} structures were converted: the report shows what was lost")
     if dry_run:
         _preview(manifest, topics, report)
-        outboxes.move(manifest.outbox, "rejected", reason="dry run")
+        outboxes.set_status(manifest.outbox, "rejected", reason="dry run")
         return []
     target = target_for(publication, manifest.interval)
     if manifest.baseline:
         report("baseline: what the registry holds becomes state, and nothing is sent until it changes")
-        _set_log_start(storage, manifest, target)
+        _set_log_start(store, manifest, target)
     target.ensure_topics(topics)
-    record_topics(storage, manifest, publication, target, topics, report)
-    _claim(outboxes, manifest, topics, target, report)
+    record_topics(store, manifest, publication, target, topics, report)
+    _claim(store, manifest, topics, target, report)
     _warn_of_ledger(target, report)
-    outboxes.move(manifest.outbox, "approved", reason="every critical expectation holds")
+    outboxes.set_status(manifest.outbox, "approved", reason="every critical expectation holds")
     report(f"approved: {manifest.records} records for {len(topics)} topics")
     return [shard.shard for shard in manifest.shards if shard.records]
 
 
-def _set_log_start(storage: Storage, manifest: Manifest, target: Target) -> None:
+def _set_log_start(store: PublicationStore, manifest: Manifest, target: Target) -> None:
     """Lets an instance that has published nothing begin where the others are, if there are any.
 
     Began it later, no instance would publish what is between: the others leave out what is below its transactions.
@@ -83,7 +81,7 @@ def _set_log_start(storage: Storage, manifest: Manifest, target: Target) -> None
         return
     newest = int(manifest.watermark or 0)
     told = target.set_log_start(manifest, newest)
-    seen_from = staged_order(storage, manifest.publication, manifest.run).told
+    seen_from = store.run(manifest.run).order().told
     if told < newest and (seen_from is None or told < seen_from):
         raise RetriableError(
             f"another instance has published this registry up to transaction {told}, and the registry is at "
@@ -111,13 +109,15 @@ def replay_story(manifest: Manifest, publication: Publication) -> Iterator[str]:
         yield "old values come to lie on top of newer ones on compacted topics, as replay_outdated: send asks for"
 
 
-def _claim(outboxes: Outboxes, manifest: Manifest, topics: Collection[str], target: Target, report: Report) -> None:
-    why = _why_all_shards(outboxes, manifest)
+def _claim(
+    store: PublicationStore, manifest: Manifest, topics: Collection[str], target: Target, report: Report
+) -> None:
+    why = _why_all_shards(store, manifest)
     if why:
         report(f"the senders of all shards are fenced before anything is sent: {why}")
     if target.claim(manifest, clears=topics if why else None):
         return
-    outboxes.move(manifest.outbox, "abandoned", reason="a later outbox was sent before it")
+    store.outboxes.set_status(manifest.outbox, "abandoned", reason="a later outbox was sent before it")
     raise ConfigurationError(
         f"outbox {manifest.outbox} came too late: a later one was sent already",
         next_step="nothing, if another instance publishes this too; else start a new run",
@@ -126,18 +126,18 @@ def _claim(outboxes: Outboxes, manifest: Manifest, topics: Collection[str], targ
     )
 
 
-def _why_all_shards(outboxes: Outboxes, manifest: Manifest) -> str:
+def _why_all_shards(store: PublicationStore, manifest: Manifest) -> str:
     """Why a live sender of an earlier outbox could write a key that another shard sends now; "" where none could.
 
     A key has one shard while their number stays: its own sending fences every earlier sender of it.
     """
-    if outboxes.abandoned():
+    if store.outboxes.abandoned():
         return "an outbox was abandoned, and a sender of it may be alive"
-    last = State(outboxes.storage, manifest.publication).pointer().outbox
+    last = store.state.pointer().outbox
     if last is None:
         return ""
     try:
-        shards = len(outboxes.manifest(last).shards)
+        shards = len(store.outboxes.manifest(last).shards)
     except (ConfigurationError, DefectError):
         return f"nothing says how many shards outbox {last} had"
     return "" if shards == len(manifest.shards) else f"there were {shards} shards, and are {len(manifest.shards)} now"
@@ -159,13 +159,14 @@ def _check_open(outboxes: Outboxes, manifest: Manifest) -> None:
         )
 
 
-def _verdict(storage: Storage, manifest: Manifest) -> QualityVerdict:
-    path = PublicationFolder(manifest.publication).verdict(manifest.outbox)
+def _verdict(store: PublicationStore, manifest: Manifest) -> QualityVerdict:
     try:
-        return QualityVerdict.from_file(storage, path)
+        return store.outbox(manifest.outbox).verdict()
     except FileNotFoundError as error:
         raise DefectError(
-            f"outbox {manifest.outbox} has no verdict", next_step="clear stage, then report this", path=path
+            f"outbox {manifest.outbox} has no verdict",
+            next_step="clear stage, then report this",
+            outbox=manifest.outbox,
         ) from error
 
 
@@ -185,7 +186,7 @@ def _check_verdict(
         return
     critical = [failed for failed in verdict.failures if failed.severity == "critical"]
     reasons = "; ".join(f"{failed.name}: {failed.description}, found {failed.observed}" for failed in critical)
-    outboxes.move(manifest.outbox, "rejected", reason=f"critical expectations failed: {reasons}")
+    outboxes.set_status(manifest.outbox, "rejected", reason=f"critical expectations failed: {reasons}")
     raise RejectedError(
         f"{_counted(len(critical))} failed, so nothing is sent: {reasons}",
         next_step=next_step,

@@ -12,13 +12,14 @@ from airflow.sdk.exceptions import AirflowRuntimeError
 
 from contexture.errors import ConfigurationError
 from contexture.publications import Publication, fingerprint
+from contexture.storage.publication_store import PublicationStore
 from contexture_airflow.catalogue import publications
 from contexture_airflow.settings import publication_dag_id
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from contexture.storage.home import Storage
+    from contexture.storage.home import Home
 
 _STRENGTH: Final = {"auto": 0, "changes": 1, "full": 2}
 _MODE_OF_POLICY: Final = {"pending": "auto", "full": "full"}
@@ -183,9 +184,9 @@ def _payloads(context: Context) -> Iterable[Mapping[str, Any]]:
 
 
 def _owe(paused: list[RunStart]) -> None:
-    from contexture_airflow.connections.settings import open_storage
+    from contexture_airflow.connections.settings import open_home
 
-    require_full_runs_of_paused(open_storage(), publications(), paused)
+    require_full_runs_of_paused(open_home(), publications(), paused)
 
 
 def _is_paused(context: Context, start: RunStart) -> bool:
@@ -203,14 +204,12 @@ def _is_paused(context: Context, start: RunStart) -> bool:
 
 
 def _made_of(publication: str) -> StateOrigin:
-    from contexture_airflow.connections.settings import open_storage
+    from contexture_airflow.connections.settings import open_home
 
-    return made_of(open_storage(), publication)
+    return made_of(open_home().publication(publication))
 
 
-def require_full_runs_of_paused(
-    storage: Storage, publications: Iterable[Publication], paused: Iterable[RunStart]
-) -> None:
+def require_full_runs_of_paused(home: Home, publications: Iterable[Publication], paused: Iterable[RunStart]) -> None:
     """Makes the next run of a registry's publication full, where a full one could not start because it is paused.
 
     Nothing is queued: however often it was asked for, one run sends everything. A broker's publication needs no note,
@@ -221,15 +220,13 @@ def require_full_runs_of_paused(
     wanted = {start.publication: start.reason for start in paused if start.mode == "full"}
     for publication in publications if wanted else ():
         if publication.source.has_log and publication.name in wanted:
-            require_full_run(storage, publication.name, f"{wanted[publication.name]} (while it was paused)")
+            require_full_run(home.publication(publication.name), f"{wanted[publication.name]} (while it was paused)")
 
 
-def made_of(storage: Storage, publication: str) -> StateOrigin:
+def made_of(store: PublicationStore) -> StateOrigin:
     """Returns what made the target's content, and what the outboxes that wait will make of it."""
-    from contexture.storage.outboxes import Outboxes
-    from contexture.storage.state import State
 
-    pointer, outboxes = State(storage, publication).pointer(), Outboxes(storage, publication)
+    pointer, outboxes = store.state.pointer(), store.outboxes
     waiting = [outboxes.manifest(status.outbox) for status in outboxes.pending() if status.status == "approved"]
     # A backfill leaves the fingerprint of state as it is.
     found = {pointer.fingerprint, *(each.fingerprint for each in waiting if each.mode != "backfill")}

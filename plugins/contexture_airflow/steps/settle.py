@@ -8,12 +8,8 @@ from contexture.monitoring import RunTableWriter
 from contexture.publications import Publication
 from contexture.sending.target import Report, TargetFor
 from contexture.storage.conclusion import require_full_run
-from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
-from contexture.storage.orders import staged_publication
-from contexture.storage.outbox_reader import topic_counts
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.state import State
+from contexture.storage.publication_store import PublicationStore
 from contexture_airflow.metrics import count_pending
 from contexture_airflow.run import RunPlan, RunRequest
 from contexture_airflow.run_events import NOWHERE, ShardNotes, record_start
@@ -24,7 +20,7 @@ from contexture_airflow.steps.topic_watch import check_topics
 
 
 def finish_open_transaction(
-    storage: Storage,
+    store: PublicationStore,
     publication: Publication,
     request: RunRequest,
     target_for: TargetFor,
@@ -39,27 +35,27 @@ def finish_open_transaction(
         SendLaterError: the next attempt to send one is due long from now.
         ContextureError: an approved outbox can not be sent. It stays in the way on purpose.
     """
-    settled = _finish_leftovers(storage, publication, request, target_for, report, journal)
+    settled = _finish_leftovers(store, publication, request, target_for, report, journal)
     target = target_for(publication, request.interval)
     if request.interval is None:
-        check_ledger(storage, publication.name, target)
-        check_topics(storage, publication, target, report)
-    plan = plan_run(storage, publication, request, target)
+        check_ledger(store, target)
+        check_topics(store, publication, target, report)
+    plan = plan_run(store, publication, request, target)
     report(f"{plan.mode} run {plan.sequence}: {plan.why}")
-    before = State(storage, publication.name).pointer().fingerprint
+    before = store.state.pointer().fingerprint
     record_start(journal, publication, request, plan, settings=target.settings_shown(), fingerprint_before=before)
     return plan.model_copy(update={"settled": settled})
 
 
 def _finish_leftovers(
-    storage: Storage,
+    store: PublicationStore,
     publication: Publication,
     request: RunRequest,
     target_for: TargetFor,
     report: Report,
     journal: RunTableWriter,
 ) -> tuple[str, ...]:
-    outboxes = Outboxes(storage, publication.name)
+    outboxes = store.outboxes
     finished: list[str] = []
     pending = outboxes.pending()
     count_pending(publication.name, len(pending))
@@ -68,44 +64,43 @@ def _finish_leftovers(
         if manifest.interval != request.interval:
             continue
         if status.status == "prepared":
-            outboxes.move(status.outbox, "rejected", reason="its run ended before the quality gate")
+            outboxes.set_status(status.outbox, "rejected", reason="its run ended before the quality gate")
             report(f"outbox {status.outbox} was prepared and never judged: rejected")
         else:
             report(f"outbox {status.outbox} was approved and not concluded: finishing it first")
-            _finish(storage, manifest, target_for, report, journal)
+            _finish(store, manifest, target_for, report, journal)
             finished.append(status.outbox)
     return tuple(finished)
 
 
 def _finish(
-    storage: Storage, manifest: Manifest, target_for: TargetFor, report: Report, journal: RunTableWriter
+    store: PublicationStore, manifest: Manifest, target_for: TargetFor, report: Report, journal: RunTableWriter
 ) -> None:
-    publication = staged_publication(storage, manifest.publication, manifest.run)
+    publication = store.run(manifest.run).order().publication
     target = target_for(publication, manifest.interval)
-    outboxes = Outboxes(storage, manifest.publication)
     shards = [shard.shard for shard in manifest.shards if shard.records]
     notes = {shard: ShardNotes(journal, manifest, shard) for shard in shards or [0]}
     attempts = {
-        shard: attempts_of(outboxes, manifest.outbox, shard, publication, report=report, noted=noted.attempt)
+        shard: attempts_of(store, manifest.outbox, shard, publication, report=report, noted=noted.attempt)
         for shard, noted in notes.items()
     }
     # Brokers that are away are noticed here first: it counts as an attempt of the first shard.
     first = attempts[min(attempts)]
     first.wait_rest()
-    if first.until_answered(lambda: was_made_for_other_cluster(storage, manifest, target)):
-        _abandon(storage, manifest, report)
+    if first.until_answered(lambda: was_made_for_other_cluster(store, manifest, target)):
+        _abandon(store, manifest, report)
         return
     if manifest.interval is None:
-        first.until_answered(lambda: check_ledger(storage, manifest.publication, target))
-    first.until_answered(lambda: target.ensure_topics(topic_counts(storage, manifest)))
+        first.until_answered(lambda: check_ledger(store, target))
+    first.until_answered(lambda: target.ensure_topics(store.outbox(manifest.outbox).topic_counts()))
     for shard in shards:
-        send_shard(storage, manifest, shard, target, attempts[shard], notes[shard])
-    conclude_outbox(storage, manifest, publication, target, now=datetime.now(UTC), report=report)
+        send_shard(store, manifest, shard, target, attempts[shard], notes[shard])
+    conclude_outbox(store, manifest, publication, target, now=datetime.now(UTC), report=report)
 
 
-def _abandon(storage: Storage, manifest: Manifest, report: Report) -> None:
+def _abandon(store: PublicationStore, manifest: Manifest, report: Report) -> None:
     # What it was compared with is the content of the other cluster; on this one it would look complete and not be.
     reason = "the connection names another Kafka cluster now"
-    require_full_run(storage, manifest.publication, f"outbox {manifest.outbox} was abandoned: {reason}")
-    Outboxes(storage, manifest.publication).move(manifest.outbox, "abandoned", reason=reason)
+    require_full_run(store, f"outbox {manifest.outbox} was abandoned: {reason}")
+    store.outboxes.set_status(manifest.outbox, "abandoned", reason=reason)
     report(f"outbox {manifest.outbox} is abandoned, and this run is full: {reason}")

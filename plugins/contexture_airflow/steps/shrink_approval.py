@@ -12,10 +12,8 @@ from contexture.monitoring import RunTableWriter
 from contexture.monitoring.alerts import AlertKind
 from contexture.monitoring.rows import InterventionRow
 from contexture.publications import Publication
-from contexture.storage.documents import StoredDocument
-from contexture.storage.home import Storage
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.shrink_report import ShrinkReport, read_shrink_report
+from contexture.storage.publication_store import PublicationStore
+from contexture.storage.shrink_report import ShrinkDecision, ShrinkReport
 
 APPROVE: Final = "Approve"
 REJECT: Final = "Reject"
@@ -25,37 +23,23 @@ _SHOWN: Final = 30
 _LONGEST: Final = 150
 
 
-class ShrinkDecision(StoredDocument):
-    """What was decided: `who` is the user as Airflow knows them; None where no answer came in time."""
-
-    approved: bool
-    who: str | None
-    reason: str
-
-    @classmethod
-    def of_event(cls, event: Mapping[str, Any]) -> ShrinkDecision:
-        """From what Airflow resumes a waiting task with."""
-        user = event.get("responded_by_user") or {}
-        name = str(user.get("name") or user.get("id") or "") or None
-        reason = str((event.get("params_input") or {}).get("reason") or "").strip()
-        # Anything but a plain approval by a person deletes nothing.
-        approved = "error" not in event and list(event.get("chosen_options") or []) == [APPROVE] and name is not None
-        return cls(approved=approved, who=name, reason=reason or "no reason was given")
-
-    @property
-    def told(self) -> str:
-        """It as a clause."""
-        if self.who is None:
-            return "no answer came in time whether they may be deleted"
-        verdict = "approved" if self.approved else "rejected"
-        return f"{self.who} {verdict} that they are deleted ({self.reason})"
+def decision_of_event(event: Mapping[str, Any]) -> ShrinkDecision:
+    """Returns the decision from what Airflow resumes a waiting task with."""
+    user = event.get("responded_by_user") or {}
+    name = str(user.get("name") or user.get("id") or "") or None
+    reason = str((event.get("params_input") or {}).get("reason") or "").strip()
+    # Anything but a plain approval by a person deletes nothing.
+    approved = "error" not in event and list(event.get("chosen_options") or []) == [APPROVE] and name is not None
+    return ShrinkDecision(approved=approved, who=name, reason=reason or "no reason was given")
 
 
-def asked_about(storage: Storage, publication: Publication, run: str, error: ConfigurationError) -> ShrinkReport | None:
+def asked_about(
+    store: PublicationStore, publication: Publication, run: str, error: ConfigurationError
+) -> ShrinkReport | None:
     """What a person is asked about when a run has failed so; None where no one is asked."""
     if publication.source.shrink_limit.beyond != "ask" or "vanishing" not in error.context:
         return None
-    return read_shrink_report(storage, publication.name, run)
+    return store.run(run).shrink_report()
 
 
 def question(publication: Publication, vanishing: ShrinkReport) -> str:
@@ -74,33 +58,23 @@ def question(publication: Publication, vanishing: ShrinkReport) -> str:
     return "\n".join(lines)
 
 
-def decision_of(storage: Storage, publication: str, run: str) -> ShrinkDecision | None:
-    """What was decided about a run; None where nothing was."""
-    try:
-        return ShrinkDecision.model_validate_json(storage.read(PublicationFolder(publication).shrink_decision(run)))
-    except FileNotFoundError:
-        return None
-
-
-def decide(
-    storage: Storage, journal: RunTableWriter, publication: str, run: str, run_id: str, decision: ShrinkDecision
-) -> None:
+def decide(store: PublicationStore, journal: RunTableWriter, run: str, run_id: str, decision: ShrinkDecision) -> None:
     """Keeps a decision: beside the run's orders, so that a retry does not ask again, and among the interventions.
 
     Raises:
         ConfigurationError: the run may not go on.
     """
     if decision.who is not None:
-        journal.note(lambda store: store.intervened(_row(publication, run_id, decision)))
+        journal.note(lambda tables: tables.intervened(_row(store.name, run_id, decision)))
     if not decision.approved:
         raise ConfigurationError(
-            f"more is gone from the source than may vanish in one run, and {decision.told}",
+            f"more is gone from the source than may vanish in one run, and {decision.clause}",
             next_step="see whether the source is whole; if they are really gone, start a new run and approve it, or "
             "start it with confirm_shrink",
-            publication=publication,
+            publication=store.name,
             alert=AlertKind.SHRINK_GUARD,
         )
-    storage.write(PublicationFolder(publication).shrink_decision(run), decision.to_json())
+    store.run(run).write_shrink_decision(decision)
 
 
 def _row(publication: str, run_id: str, decision: ShrinkDecision) -> InterventionRow:

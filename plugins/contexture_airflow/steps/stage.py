@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from contexture.errors import ConfigurationError, DefectError, RetriableError, from_dict
 from contexture.publications import Publication, fingerprint
 from contexture.sending.target import TargetFor
-from contexture.storage.home import Storage
 from contexture.storage.orders import Retry, StageOrder, StageResult
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.quarantine import resolve
-from contexture.storage.state import State
+from contexture.storage.publication_store import REPORT_PAGE, PublicationStore
+from contexture.storage.quarantine_retry import resolve
 from contexture_airflow.run import RunPlan, RunRequest, StagedOutbox
 from contexture_airflow.steps.plan_run import plan_run
-
-REPORT_PAGE: Final = "index.html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +24,7 @@ class PlacedOrder:
 
 
 def place_order(
-    storage: Storage, publication: Publication, request: RunRequest, plan: RunPlan, target_for: TargetFor
+    store: PublicationStore, publication: Publication, request: RunRequest, plan: RunPlan, target_for: TargetFor
 ) -> PlacedOrder:
     """Writes the order where the stage job will find it, and removes the answer of an earlier try.
 
@@ -38,7 +33,7 @@ def place_order(
     Raises:
         ConfigurationError: a later run has concluded, so what this one reads could overtake it.
     """
-    folder, pointer = PublicationFolder(publication.name), State(storage, publication.name).pointer()
+    run, pointer = store.run(plan.run), store.state.pointer()
     if plan.mode != "backfill" and plan.sequence <= pointer.sequence:
         raise ConfigurationError(
             f"run {plan.sequence} is over: it, or one after it, is concluded",
@@ -47,37 +42,36 @@ def place_order(
         )
     own = fingerprint(publication)
     if plan.fingerprint != own:
-        plan = plan_run(storage, publication, request, target_for(publication, request.interval), run=plan.run)
-    _forget_other(storage, folder, plan.run, own)
-    storage.remove(folder.result(plan.run))
+        plan = plan_run(store, publication, request, target_for(publication, request.interval), run=plan.run)
+    _forget_other(store, plan.run, own)
     order = StageOrder(
         publication=publication,
         fingerprint=own,
-        home=storage.root,
+        home=store.home.root,
         run=plan.run,
         mode=plan.mode,
         sequence=plan.sequence,
         republish=request.republish,
         confirm_shrink=request.confirm_shrink,
         interval=request.interval,
-        retry=_retry(storage, publication, request),
+        retry=_retry(store, publication, request),
         baseline=plan.baseline,
         told=plan.told,
         cluster=plan.cluster,
         owed=pointer.owes_full,
         replay=request.replay,
     )
-    storage.write(folder.order(plan.run), order.to_json())
-    return PlacedOrder(publication.name, plan.run, storage.uri(folder.order(plan.run)))
+    run.write_order(order)
+    return PlacedOrder(publication.name, plan.run, run.order_uri)
 
 
-def _retry(storage: Storage, publication: Publication, request: RunRequest) -> Retry | None:
+def _retry(store: PublicationStore, publication: Publication, request: RunRequest) -> Retry | None:
     if request.retry_quarantine is None or request.interval is not None:
         return None
-    return resolve(storage, publication.name, request.retry_quarantine, request.retry_rules)
+    return resolve(store, request.retry_quarantine, request.retry_rules)
 
 
-def answer(storage: Storage, order: PlacedOrder, submit_failure: Exception | None) -> StagedOutbox:
+def answer(store: PublicationStore, order: PlacedOrder, submit_failure: Exception | None) -> StagedOutbox:
     """The outbox that the job prepared.
 
     The job answers when all else is done, so an answer holds whatever became of its process afterwards.
@@ -85,11 +79,11 @@ def answer(storage: Storage, order: PlacedOrder, submit_failure: Exception | Non
     Raises:
         ContextureError: what the job answered, by its intent; retriable when it ended without an answer.
     """
-    result = _result(storage, order)
+    result = store.run(order.run).result()
     if result is not None and result.error is not None:
         raise from_dict(result.error) from submit_failure
     if result is None:
-        raise _unanswered(storage, order) from submit_failure
+        raise _unanswered(store, order) from submit_failure
     if result.outbox is None or result.sequence is None:
         raise DefectError("the Spark job answered without an outbox", next_step="report this", run=order.run)
     return StagedOutbox(
@@ -99,17 +93,17 @@ def answer(storage: Storage, order: PlacedOrder, submit_failure: Exception | Non
         sequence=result.sequence,
         records=result.records,
         shards=result.shards,
-        report=_report(storage, order.publication, result.outbox),
+        report=_report(store, result.outbox),
     )
 
 
-def _report(storage: Storage, publication: str, outbox: str) -> str | None:
+def _report(store: PublicationStore, outbox: str) -> str | None:
     """Where the page of the data quality report is on storage; None where the run left none."""
-    page = f"{PublicationFolder(publication).report(outbox)}/{REPORT_PAGE}"
-    return storage.uri(page) if storage.exists(page) else None
+    report = store.outbox(outbox).report
+    return report.uri_of(REPORT_PAGE) if report.exists(REPORT_PAGE) else None
 
 
-def _unanswered(storage: Storage, order: PlacedOrder) -> RetriableError:
+def _unanswered(store: PublicationStore, order: PlacedOrder) -> RetriableError:
     """What to say of a job that ended without a word; its answer is written for it.
 
     Raises:
@@ -120,22 +114,12 @@ def _unanswered(storage: Storage, order: PlacedOrder) -> RetriableError:
         next_step="read the log above: memory, Java, or the connection to the Spark master",
         publication=order.publication,
     )
-    result = PublicationFolder(order.publication).result(order.run)
-    storage.write(result, StageResult(error=error.as_dict()).to_json())
+    store.run(order.run).write_result(StageResult(error=error.as_dict()))
     return error
 
 
-def _result(storage: Storage, order: PlacedOrder) -> StageResult | None:
-    try:
-        return StageResult.from_file(storage, PublicationFolder(order.publication).result(order.run))
-    except FileNotFoundError:
-        return None
-
-
-def _forget_other(storage: Storage, folder: PublicationFolder, run: str, own_fingerprint: str) -> None:
-    if not storage.exists(folder.order(run)):
-        return
-    before = StageOrder.from_file(storage, folder.order(run))
-    if before.fingerprint != own_fingerprint:
-        storage.remove(folder.landing(run))
-        storage.remove(folder.work(run))
+def _forget_other(store: PublicationStore, run: str, own_fingerprint: str) -> None:
+    ordered = store.run(run)
+    if ordered.has_order() and ordered.order().fingerprint != own_fingerprint:
+        store.landing(run).remove()
+        ordered.work.remove()

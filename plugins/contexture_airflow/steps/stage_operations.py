@@ -9,15 +9,16 @@ from contexture.monitoring import RunTables
 from contexture.monitoring.own_events_outbox import EventBatch, prepare
 from contexture.sending.target import Report
 from contexture.storage.documents import StoredDocument
-from contexture.storage.home import Storage
 from contexture.storage.orders import StageOrder
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.state import State
+from contexture.storage.publication_store import PublicationStore
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.stage import PlacedOrder
 
 MOST_EVENTS: Final = 100_000
 """What one run publishes at most; the next one goes on."""
+
+
+_CLAIM: Final = "claim.json"
 
 
 class EventClaim(StoredDocument):
@@ -27,7 +28,7 @@ class EventClaim(StoredDocument):
     until: int
 
 
-def stage_operations(storage: Storage, request: RunRequest, placed: PlacedOrder, report: Report) -> StagedOutbox:
+def stage_operations(store: PublicationStore, request: RunRequest, placed: PlacedOrder, report: Report) -> StagedOutbox:
     """The outbox with the events that no concluded run has published; a retry prepares the same one again.
 
     In mode full it is what the tables still hold, published or not.
@@ -37,10 +38,10 @@ def stage_operations(storage: Storage, request: RunRequest, placed: PlacedOrder,
         RetriableError: database or storage did not answer.
     """
     _check_possible(request)
-    order = StageOrder.from_file(storage, PublicationFolder(placed.publication).order(placed.run))
-    reading = _read(storage, order)
+    order = store.run(placed.run).order()
+    reading = _read(store, order)
     report(f"{len(reading.events)} events of Contexture itself, up to {reading.watermark}")
-    manifest = prepare(storage, order, reading)
+    manifest = prepare(store, order, reading)
     return StagedOutbox(
         publication=manifest.publication,
         run=manifest.run,
@@ -59,29 +60,29 @@ def _check_possible(request: RunRequest) -> None:
         )
 
 
-def _read(storage: Storage, order: StageOrder) -> EventBatch:
-    store = RunTables.of_home(storage.root)
-    if store is None:
+def _read(store: PublicationStore, order: StageOrder) -> EventBatch:
+    tables = RunTables.of_home(store.home.root)
+    if tables is None:
         raise ConfigurationError(
             "there are no operational tables to read from", next_step="set CONTEXTURE_DATABASE to the URL of a database"
         )
-    pointer = State(storage, order.publication.name).pointer()
+    pointer = store.state.pointer()
     told = int(pointer.watermark) if pointer.watermark and order.mode != "full" else 0
     try:
-        claim = _claim(storage, order, store, told)
-        events = store.events_after(claim.after, until=claim.until, limit=MOST_EVENTS)
+        claim = _claim(store, order, tables, told)
+        events = tables.events_after(claim.after, until=claim.until, limit=MOST_EVENTS)
     finally:
-        store.close()
+        tables.close()
     return EventBatch(events, pointer.generation, str(claim.until) if events else pointer.watermark)
 
 
-def _claim(storage: Storage, order: StageOrder, store: RunTables, told: int) -> EventClaim:
+def _claim(store: PublicationStore, order: StageOrder, tables: RunTables, told: int) -> EventClaim:
     """What the run publishes, decided once: what happens while it is tried again is for the next run."""
-    path = f"{PublicationFolder(order.publication.name).landing(order.run)}/claim.json"
-    try:
-        return EventClaim.from_file(storage, path)
-    except FileNotFoundError:
-        found = store.events_after(told, limit=MOST_EVENTS)
+    landing = store.landing(order.run)
+    stored = landing.find_document(EventClaim, _CLAIM)
+    if stored is not None:
+        return stored
+    found = tables.events_after(told, limit=MOST_EVENTS)
     claim = EventClaim(after=told, until=found[-1].place if found else told)
-    storage.write(path, claim.to_json())
+    landing.write(_CLAIM, claim.to_json())
     return claim

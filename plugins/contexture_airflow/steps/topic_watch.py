@@ -15,43 +15,37 @@ from contexture.kafka.topic_identities import HIDDEN
 from contexture.publications import Publication
 from contexture.sending.target import Report, Target
 from contexture.storage.conclusion import require_topics_again
-from contexture.storage.home import Storage
 from contexture.storage.known_topics import (
     KnownTopics,
-    approved_topics,
     held_topics,
-    known_topics,
     lost_topics,
-    write_approved_topics,
-    write_known_topics,
 )
 from contexture.storage.manifests import Manifest
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.state import State
+from contexture.storage.publication_store import PublicationStore
 
 _HELD = ["topics", "withheld"]
 
 
-def check_topics(storage: Storage, publication: Publication, target: Target, report: Report) -> None:
+def check_topics(store: PublicationStore, publication: Publication, target: Target, report: Report) -> None:
     """Makes the run that begins a full one, where a topic was removed that state says holds something.
 
     The first time, what is there becomes known. Events of Contexture itself have no state that could hold them.
     """
     if not publication.source.has_content:
         return
-    known = _known_on(storage, publication.name, target)
+    known = _known_on(store, target)
     if known is None:
-        _adopt(storage, publication, target, report)
+        _adopt(store, publication, target, report)
         return
     now = target.topic_ids(known.ids)
     lost = _lost(known.ids, now)
     if lost:
-        _require_again(storage, publication.name, _held(storage, publication.name, lost), report)
-        _write(storage, publication.name, target, {**_without(known, lost), **_seen(now)})
+        _require_again(store, _held(store, lost), report)
+        _write(store, target, {**_without(known, lost), **_seen(now)})
 
 
 def record_topics(
-    storage: Storage,
+    store: PublicationStore,
     manifest: Manifest,
     publication: Publication,
     target: Target,
@@ -68,23 +62,23 @@ def record_topics(
     ids = _seen(target.topic_ids(topics, all_exist=True))
     if not ids:
         return
-    write_approved_topics(storage, manifest, KnownTopics(cluster=target.cluster(), ids=ids))
+    store.outbox(manifest.outbox).write_approved_topics(KnownTopics(cluster=target.cluster(), ids=ids))
     if manifest.mode == "backfill":
         return
-    known = _known_on(storage, manifest.publication, target)
+    known = _known_on(store, target)
     before = known.ids if known else {}
     lost = {name for name, topic_id in ids.items() if before.get(name, topic_id) != topic_id}
-    _require_again(storage, manifest.publication, _held(storage, manifest.publication, lost), report)
-    _write(storage, manifest.publication, target, {**before, **ids})
+    _require_again(store, _held(store, lost), report)
+    _write(store, target, {**before, **ids})
 
 
-def check_sent_topics(storage: Storage, manifest: Manifest, target: Target, report: Report) -> None:
+def check_sent_topics(store: PublicationStore, manifest: Manifest, target: Target, report: Report) -> None:
     """Before an outbox is concluded: what was sent of it is still there, or a full run is required.
 
     Raises:
         ConfigurationError: the outbox is a backfill's, which no other run sends again. It is abandoned.
     """
-    approved = approved_topics(storage, manifest)
+    approved = store.outbox(manifest.outbox).approved_topics()
     if approved is None or approved.cluster != target.cluster():
         return
     now = target.topic_ids(approved.ids)
@@ -92,23 +86,23 @@ def check_sent_topics(storage: Storage, manifest: Manifest, target: Target, repo
     if not lost:
         return
     if manifest.mode == "backfill":
-        raise _abandoned(storage, manifest, lost)
-    _require_again(storage, manifest.publication, lost, report)
-    known = _known_on(storage, manifest.publication, target)
-    _write(storage, manifest.publication, target, {**_without(known, lost), **_seen(now)})
+        raise _abandoned(store, manifest, lost)
+    _require_again(store, lost, report)
+    known = _known_on(store, target)
+    _write(store, target, {**_without(known, lost), **_seen(now)})
 
 
-def _adopt(storage: Storage, publication: Publication, target: Target, report: Report) -> None:
+def _adopt(store: PublicationStore, publication: Publication, target: Target, report: Report) -> None:
     """Records the topics of a state of which nothing is recorded yet, as they are now."""
-    pointer = State(storage, publication.name).pointer()
+    pointer = store.state.pointer()
     if pointer.outbox is None or pointer.cluster != target.cluster():
         return
-    held = _held(storage, publication.name, None)
+    held = _held(store, None)
     now = target.topic_ids(held)
     if not publication.source.has_log:
         # A registry's first run puts into state what it never sent, so that its topics need not exist.
-        _require_again(storage, publication.name, held - set(now), report)
-    _write(storage, publication.name, target, _seen(now))
+        _require_again(store, held - set(now), report)
+    _write(store, target, _seen(now))
 
 
 def _lost(recorded: Mapping[str, str], now: Mapping[str, str]) -> set[str]:
@@ -124,25 +118,25 @@ def _without(known: KnownTopics | None, lost: set[str]) -> dict[str, str]:
     return {name: topic_id for name, topic_id in (known.ids if known else {}).items() if name not in lost}
 
 
-def _require_again(storage: Storage, publication: str, lost: Iterable[str], report: Report) -> None:
+def _require_again(store: PublicationStore, lost: Iterable[str], report: Report) -> None:
     names = sorted(lost)
     if not names:
         return
-    found = require_topics_again(storage, publication, names, datetime.now(UTC))
+    found = require_topics_again(store, names, datetime.now(UTC))
     report(f"warning: {found.sentence}, and held what was sent: a full run sends everything to them again")
 
 
-def _held(storage: Storage, publication: str, among: set[str] | None) -> set[str]:
+def _held(store: PublicationStore, among: set[str] | None) -> set[str]:
     """The topics that state says hold something, of all or of these; a removed topic that held nothing is no loss."""
     if among is not None and not among:
         return set()
-    state = State(storage, publication)
+    state = store.state
     return held_topics(state.reader(state.pointer()).pieces(_HELD), among)
 
 
-def _abandoned(storage: Storage, manifest: Manifest, lost: set[str]) -> ConfigurationError:
+def _abandoned(store: PublicationStore, manifest: Manifest, lost: set[str]) -> ConfigurationError:
     found = lost_topics(lost, datetime.now(UTC)).sentence
-    Outboxes(storage, manifest.publication).move(manifest.outbox, "abandoned", reason=found)
+    store.outboxes.set_status(manifest.outbox, "abandoned", reason=found)
     return ConfigurationError(
         f"{found}, while the backfill {manifest.outbox} was sent to it: it is not complete there, and abandoned",
         next_step="start the backfill of this interval again",
@@ -151,11 +145,11 @@ def _abandoned(storage: Storage, manifest: Manifest, lost: set[str]) -> Configur
     )
 
 
-def _known_on(storage: Storage, publication: str, target: Target) -> KnownTopics | None:
+def _known_on(store: PublicationStore, target: Target) -> KnownTopics | None:
     """What is known of the topics on this cluster: another one has topics of its own."""
-    known = known_topics(storage, publication)
+    known = store.known_topics()
     return known if known is not None and known.cluster == target.cluster() else None
 
 
-def _write(storage: Storage, publication: str, target: Target, ids: dict[str, str]) -> None:
-    write_known_topics(storage, publication, KnownTopics(cluster=target.cluster(), ids=ids))
+def _write(store: PublicationStore, target: Target, ids: dict[str, str]) -> None:
+    store.write_known_topics(KnownTopics(cluster=target.cluster(), ids=ids))

@@ -14,13 +14,12 @@ from contexture.operations.verification.report import Reported
 from contexture.operations.verification.source_view import SourceView
 from contexture.operations.verification.topics import KafkaTopics
 from contexture.publications import Publication
-from contexture.storage.home import Storage
-from contexture.storage.state import State
+from contexture.storage.home import Home
 from contexture_airflow.catalogue import publications
 from contexture_airflow.connections.settings import kafka_settings, source_connection
 
 
-def to_verify(storage: Storage, known: Iterable[Publication], named: Sequence[str], against: str = "sent") -> list[str]:
+def to_verify(home: Home, known: Iterable[Publication], named: Sequence[str], against: str = "sent") -> list[str]:
     """The publications that are named; without names all that have published something and can be compared.
 
     Raises:
@@ -38,7 +37,7 @@ def to_verify(storage: Storage, known: Iterable[Publication], named: Sequence[st
     if named:
         return list(dict.fromkeys(named))
     comparable = [each.name for each in listed if against != "source" or is_answerable(each)]
-    return [name for name in comparable if State(storage, name).pointer().outbox is not None]
+    return [name for name in comparable if home.publication(name).state.pointer().outbox is not None]
 
 
 @contextmanager

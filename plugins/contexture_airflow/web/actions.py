@@ -18,10 +18,9 @@ from contexture.operations.actions import interventions
 from contexture.operations.actions.interventions import dag_of
 from contexture.operations.status.quarantine import QuarantinedByRule, held_back
 from contexture.operations.status.sources import Sources
-from contexture.storage.delivery import AttemptLog
-from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes
-from contexture.storage.shrink_report import ShrinkReport, read_shrink_report
+from contexture.storage.publication_store import PublicationStore
+from contexture.storage.shrink_report import ShrinkReport
 from contexture_airflow.settings import VERIFY_DAG
 from contexture_airflow.web.airflow_api import AirflowApi, AlreadyStartedError, RefusedError
 from contexture_airflow.web.forms import (
@@ -56,17 +55,12 @@ class ActionRequest:
     """
 
     dags: PageDags
-    storage: Storage
+    store: PublicationStore
     publication: str
     subject: str
     who: str
     form: SubmittedForm
     is_suspended: bool = False
-
-    @property
-    def outboxes(self) -> Outboxes:
-        """The outboxes of the publication."""
-        return Outboxes(self.storage, self.publication)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,18 +129,18 @@ def _resume(asked: ActionRequest) -> ActionResult:
 
 
 def _retry_outbox(asked: ActionRequest) -> ActionResult:
-    sent = interventions.send_again(asked.dags, asked.outboxes, asked.subject, asked.form.reason)
+    sent = interventions.send_again(asked.dags, asked.store, asked.subject, asked.form.reason)
     return ActionResult(sent.outcome) if sent.run is None else ActionResult.by_run(asked, sent.outcome, sent.run)
 
 
 def _abandon(asked: ActionRequest) -> ActionResult:
-    done = interventions.abandon(asked.outboxes, asked.subject, asked.form.reason, asked.who)
+    done = interventions.abandon(asked.store, asked.subject, asked.form.reason, asked.who)
     return ActionResult(done.outcome)
 
 
 def _retry_quarantine(asked: ActionRequest) -> ActionResult:
     rules = asked.form.many("rule")
-    order = interventions.retry_order(asked.storage, asked.publication, asked.subject, rules, asked.form.reason)
+    order = interventions.retry_order(asked.store, asked.subject, rules, asked.form.reason)
     run = asked.dags.trigger(order.dag, order.conf)
     events = "1 quarantined event" if order.events == 1 else f"{order.events} quarantined events"
     return ActionResult.by_run(asked, f"a run was started that tries {events} again", run)
@@ -265,13 +259,14 @@ def shown_before(sources: Sources, name: str, action: str, outbox: str) -> Confi
         return ConfirmationFacts(vanishing=vanishing_of_latest(sources, name))
     if not outbox:
         return ConfirmationFacts()
-    status = Outboxes(sources.storage, name).status(_one_step(outbox))
+    store = sources.home.publication(name)
+    status = store.outboxes.status(_one_step(outbox))
     if action == "retry-quarantine":
-        return ConfirmationFacts(held=held_back(sources.storage, name, status))
-    sends = AttemptLog(sources.storage, name).of_outbox(outbox)
+        return ConfirmationFacts(held=held_back(store, status))
+    sends = store.attempts.of_outbox(outbox)
     failed = ", ".join(f"shard {each.shard}: {each.told()}" for each in sends)
     stands = f"{status.status}, {status.steps[-1].reason}"
-    told = _of_manifest(Outboxes(sources.storage, name), outbox)
+    told = _of_manifest(store.outboxes, outbox)
     return ConfirmationFacts(facts=(("Outbox", outbox), ("Stands", stands), *told, ("Failed sends", failed or "none")))
 
 
@@ -290,7 +285,7 @@ def vanishing_of_latest(sources: Sources, name: str) -> ShrinkReport | None:
     runs: Sequence[RunRow] = sources.tables.ask(lambda history: history.runs(name, limit=_LOOKED_AT), ())
     ended = (each for each in runs if each.state != "running" and not each.is_backfill)
     latest = next(ended, None)
-    return read_shrink_report(sources.storage, name, latest.run) if latest else None
+    return sources.home.publication(name).run(latest.run).shrink_report() if latest else None
 
 
 def _one_step(outbox: str) -> str:
@@ -333,7 +328,7 @@ def _perform(
     reader.actor(name)
     outbox = form.one("outbox")
     suspended = bool(reader.sources.dags[name].paused)
-    asked = ActionRequest(api, reader.sources.storage, name, outbox, reader.who, form, suspended)
+    asked = ActionRequest(api, reader.sources.home.publication(name), name, outbox, reader.who, form, suspended)
     try:
         _check(request, reader, name, key, form)
         _check_file(reader, name, action)

@@ -16,9 +16,9 @@ from contexture.monitoring.rows import InterventionRow
 from contexture.operations.actions.interventions import record_intervention
 from contexture.operations.status.sources import Sources, Tables
 from contexture.publications import LoadedPublication, Publication, discover
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture_airflow.catalogue import stamps
-from contexture_airflow.connections.settings import open_storage
+from contexture_airflow.connections.settings import open_home
 from contexture_airflow.settings import publications_folder
 from contexture_airflow.web.airflow_database import AirflowFacts
 
@@ -52,7 +52,7 @@ class Installation:
         self._stamps: Mapping[str, tuple[int, int]] | None = None
         self._files = PublicationFiles({}, ())
         self._store: RunTables | None = None
-        self._opened: Storage | None = None
+        self._opened: Home | None = None
 
     def sources(self, user: Any) -> Sources:
         """What a user may see.
@@ -61,15 +61,15 @@ class Installation:
             ConfigurationError: the home or the address of the tables is wrong.
             RetriableError: the storage did not answer.
         """
-        storage, files = self._storage(), self.files()
-        known = {*files.publications, *storage.folders("")}
+        home, files = self._home(), self.files()
+        known = {*files.publications, *home.folders("")}
         dags = {name: facts for name, facts in self.airflow.dags(user).items() if name in known}
-        return Sources(storage, self._tables(storage), files.publications, dags, self._clock())
+        return Sources(home, self._tables(home), files.publications, dags, self._clock())
 
     def note(self, row: InterventionRow) -> None:
         """Stores what a person did; where the tables are away, only the log of the API server has it."""
         try:
-            store = self._store_of(self._storage())
+            store = self._store_of(self._home())
             if store is not None:
                 record_intervention(store, row)
         except (ConfigurationError, RetriableError) as error:
@@ -87,21 +87,21 @@ class Installation:
                 self._files, self._stamps = PublicationFiles({}, ()), None
             return self._files
 
-    def _storage(self) -> Storage:
+    def _home(self) -> Home:
         if self._opened is None:
-            self._opened = open_storage()
+            self._opened = open_home()
         return self._opened
 
-    def _tables(self, storage: Storage) -> Tables:
+    def _tables(self, home: Home) -> Tables:
         try:
-            store = self._store_of(storage)
+            store = self._store_of(home)
             return Tables(store, None if store else NO_TABLES)
         except ConfigurationError as error:
             return Tables(None, str(error))
 
-    def _store_of(self, storage: Storage) -> RunTables | None:
+    def _store_of(self, home: Home) -> RunTables | None:
         with self._lock:
-            self._store = self._store or RunTables.of_home(storage.root)
+            self._store = self._store or RunTables.of_home(home.root)
             return self._store
 
 

@@ -9,7 +9,6 @@ from threading import BoundedSemaphore
 from typing import Annotated, Final, Literal
 from urllib.parse import quote
 
-import pyarrow.parquet as pq
 from fastapi import APIRouter, HTTPException, Query, Response
 from fastapi.responses import HTMLResponse
 
@@ -40,9 +39,8 @@ from contexture.operations.status.quarantine import quarantines
 from contexture.operations.status.sources import Sources, manifest
 from contexture.publications import NgsiPublication, SdmxPublication
 from contexture.sources.ngsi.notifications.notification import notified_form
-from contexture.storage.home import Storage
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.state import State
+from contexture.storage.folder import StoredFolder
+from contexture.storage.publication_store import PublicationStore
 from contexture_airflow.connections.settings import kafka_settings
 from contexture_airflow.settings import VERIFY_DAG
 from contexture_airflow.web.actions import ACTIONS, Action
@@ -72,7 +70,7 @@ def drift(sources: Sources, name: str) -> Drift:
     if not _AT_ONCE.acquire(blocking=False):
         return Drift(problem="the brokers are being asked already: try again in some seconds")
     try:
-        [(connection, want)] = wanted(sources.storage, [publication]).items()
+        [(connection, want)] = wanted(sources.home, [publication]).items()
         settings = kafka_settings(connection)
         return Drift(plan_topics(settings, want.specs, frozenset(want.keyed), wait_seconds=_WAIT_SECONDS))
     except ContextureError as error:
@@ -113,7 +111,7 @@ def export_report(
 
 
 def _content(reader: Reader, name: str, period: ReportPeriod, form: str) -> bytes:
-    sources = ReportSources(reader.sources.storage, reader.sources.tables, reader.sources.now)
+    sources = ReportSources(reader.sources.home, reader.sources.tables, reader.sources.now)
     try:
         found = quality_report(sources, name, period)
     except ConfigurationError as error:
@@ -144,8 +142,8 @@ class Sampled:
     why_not: str = ""
 
 
-def _structures(storage: Storage, publication: SdmxPublication) -> Sampled:
-    state = State(storage, publication.name)
+def _structures(store: PublicationStore, publication: SdmxPublication) -> Sampled:
+    state = store.state
     urns = state.table(state.pointer(), ["identity"]).column("identity").to_pylist()[:STRUCTURES]
     if not urns:
         return Sampled(why_not="the target holds no structure: run the publication first")
@@ -168,11 +166,12 @@ def sampled(sources: Sources, name: str) -> Sampled:
     if publication is None:
         return Sampled(why_not="there is no good publication file of this name")
     if isinstance(publication, SdmxPublication):
-        return _structures(sources.storage, publication)
+        return _structures(sources.home.publication(name), publication)
     if not isinstance(publication, NgsiPublication):
         return Sampled(why_not=f"events go to {', '.join(publication.topics.topics)}")
-    concluded = manifest(sources.storage, name, State(sources.storage, name).pointer().outbox)
-    entities = tuple(_entities(sources.storage, name, concluded.run)) if concluded else ()
+    store = sources.home.publication(name)
+    concluded = manifest(store, store.state.pointer().outbox)
+    entities = tuple(_entities(store.landing(concluded.run))) if concluded else ()
     if not entities:
         return Sampled(why_not="nothing that was read is kept: run the publication first")
     samples = SampleEntities("the last concluded run", entities, None)
@@ -183,10 +182,10 @@ def sampled(sources: Sources, name: str) -> Sampled:
         return Sampled(why_not=str(error))
 
 
-def _entities(storage: Storage, name: str, run: str) -> Iterator[SampleEntity]:
-    folder, left = PublicationFolder(name).landing(run), ENTITIES
-    for file in storage.files(folder, ".parquet"):
-        for row in _rows(storage, f"{folder}/{file}"):
+def _entities(landing: StoredFolder) -> Iterator[SampleEntity]:
+    left = ENTITIES
+    for file in landing.files(".parquet"):
+        for row in _rows(landing, file):
             if row.body is not None:
                 yield row
                 left -= 1
@@ -194,9 +193,9 @@ def _entities(storage: Storage, name: str, run: str) -> Iterator[SampleEntity]:
                 return
 
 
-def _rows(storage: Storage, path: str) -> Iterator[SampleEntity]:
-    with storage.translating(path), storage.filesystem.open_input_file(storage.path(path)) as file:
-        batch = next(pq.ParquetFile(file).iter_batches(batch_size=4 * ENTITIES, columns=_COLUMNS), None)
+def _rows(landing: StoredFolder, name: str) -> Iterator[SampleEntity]:
+    with landing.translate_errors(name), landing.open_table(name, pre_buffer=False) as file:
+        batch = next(file.iter_batches(batch_size=4 * ENTITIES, columns=_COLUMNS), None)
         rows = [] if batch is None else batch.to_pylist()
     for row in rows:
         is_plain = row["operation"] == "upsert" and notified_form(row["media_type"] or "") is None
@@ -303,10 +302,10 @@ def show_topics(reader: Reading, name: str, page: Number = 1) -> str:
 @router.get("/publications/{name}/reports/{outbox}/{path:path}")
 def show_report(reader: Reading, name: str, outbox: str, path: str) -> Response:
     """A file of a data quality report."""
-    return report_file(reader.sources.storage, reader.publication(name), outbox, path)
+    return report_file(reader.sources.home.publication(reader.publication(name)), outbox, path)
 
 
 @router.get("/publications/{name}/verifications/{verification}/{path:path}")
 def show_verification(reader: Reading, name: str, verification: str, path: str) -> Response:
     """A file of a verification's report."""
-    return verification_file(reader.sources.storage, reader.publication(name), verification, path)
+    return verification_file(reader.sources.home.publication(reader.publication(name)), verification, path)

@@ -8,8 +8,8 @@ from typing import Final
 from fastapi import HTTPException, Response
 from starlette.datastructures import MutableHeaders
 
-from contexture.storage.home import Storage
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.folder import StoredFolder
+from contexture.storage.publication_store import PublicationStore
 from contexture_airflow.web.asgi import Application, Message, Receive, Send
 
 POLICY: Final = (
@@ -64,28 +64,27 @@ _STEP: Final = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_@.+ -]*", re.ASCII)
 _LARGEST_BYTES: Final = 64 * 1024 * 1024
 
 
-def report_file(storage: Storage, publication: str, outbox: str, path: str) -> Response:
+def report_file(store: PublicationStore, outbox: str, path: str) -> Response:
     """A file of an outbox's report, or of the Data Docs beside it; raises as `verification_file`."""
-    return _file(storage, PublicationFolder(publication).report(outbox), outbox, path)
+    return _file(store.outbox(outbox).report, outbox, path)
 
 
-def verification_file(storage: Storage, publication: str, verification: str, path: str) -> Response:
+def verification_file(store: PublicationStore, verification: str, path: str) -> Response:
     """A file of a verification's report.
 
     Raises:
         HTTPException: 404 when there is no such file, 413 when it is too large to be shown here.
         RetriableError: the storage did not answer.
     """
-    return _file(storage, PublicationFolder(publication).verification(verification), verification, path)
+    return _file(store.verifications.folder(verification), verification, path)
 
 
-def _file(storage: Storage, folder: str, name: str, path: str) -> Response:
+def _file(folder: StoredFolder, name: str, path: str) -> Response:
     kind = _TYPES.get(path.rpartition(".")[2])
     if kind is None or not all(_STEP.fullmatch(step) for step in (name, *path.split("/"))):
         raise HTTPException(404, "there is no such file")
-    file = f"{folder}/{path}"
-    if not storage.exists(file):
+    if not folder.exists(path):
         raise HTTPException(404, "there is no such file: retention may have taken it")
-    if storage.size(file) > _LARGEST_BYTES:
+    if folder.size(path) > _LARGEST_BYTES:
         raise HTTPException(413, "the file is too large to be shown here: open it below CONTEXTURE_HOME")
-    return Response(storage.read(file), media_type=kind, headers={"Content-Security-Policy": DOCUMENT_POLICY})
+    return Response(folder.read(path), media_type=kind, headers={"Content-Security-Policy": DOCUMENT_POLICY})

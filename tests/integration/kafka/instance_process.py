@@ -26,10 +26,8 @@ from contexture.kafka import ClientSettings, FencedError
 from contexture.kafka.clients import transactional_producer
 from contexture.sending import Publisher
 from contexture.sending.target import KafkaTarget, SendRequest
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.state import State
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.run_events import ShardNotes, open_journal
 from contexture_airflow.steps.conclude import conclude_run
@@ -73,7 +71,7 @@ class Instance:
     """The runs of one instance."""
 
     def __init__(self, bootstrap: str, home: str, publication: str, topic: str, *, last: int, seed: int) -> None:
-        self.storage = Storage(home)
+        self.storage = Home(home)
         self.publication = structures(publication, topic)
         self.settings = ClientSettings.from_extra({"bootstrap.servers": bootstrap})
         self.last = last
@@ -81,7 +79,7 @@ class Instance:
 
     @property
     def watermark(self) -> int:
-        return int(State(self.storage, self.publication.name).pointer().watermark or 0)
+        return int(self.storage.publication(self.publication.name).state.pointer().watermark or 0)
 
     def target(self, publication: Any, interval: Any) -> KafkaTarget:
         return DwellingTarget(self.settings, publication, interval)
@@ -91,17 +89,41 @@ class Instance:
         run_id = uuid4().hex
         with open_journal(self.storage, sys.stderr.write) as journal:
             plan = finish_open_transaction(
-                self.storage, self.publication, RunRequest(run_id=run_id), self.target, _silent, journal
+                self.storage.publication(self.publication.name),
+                self.publication,
+                RunRequest(run_id=run_id),
+                self.target,
+                _silent,
+                journal,
             )
             if self.watermark == self.last:
                 return
             manifest = self.staged(plan.sequence, run_id)
-            for shard in judge(self.storage, _handed(manifest), dry_run=False, target_for=self.target, report=_silent):
+            for shard in judge(
+                self.storage.publication(manifest.publication),
+                _handed(manifest),
+                dry_run=False,
+                target_for=self.target,
+                report=_silent,
+            ):
                 notes = ShardNotes(journal, manifest, shard)
-                outboxes = Outboxes(self.storage, self.publication.name)
-                attempts = attempts_of(outboxes, manifest.outbox, shard, self.publication, noted=notes.attempt)
-                send_shard(self.storage, manifest, shard, self.target(self.publication, None), attempts, notes)
-            conclude_run(self.storage, _handed(manifest), self.target, _silent, now=datetime.now(UTC))
+                store = self.storage.publication(self.publication.name)
+                attempts = attempts_of(store, manifest.outbox, shard, self.publication, noted=notes.attempt)
+                send_shard(
+                    self.storage.publication(manifest.publication),
+                    manifest,
+                    shard,
+                    self.target(self.publication, None),
+                    attempts,
+                    notes,
+                )
+            conclude_run(
+                self.storage.publication(manifest.publication),
+                _handed(manifest),
+                self.target,
+                _silent,
+                now=datetime.now(UTC),
+            )
 
     def staged(self, sequence: int, run_id: str) -> Manifest:
         first = self.watermark

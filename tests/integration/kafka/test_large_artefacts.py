@@ -15,9 +15,8 @@ from contexture.errors import RejectedError
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics, read_committed
 from contexture.monitoring import RunTables, TransactionStatus
 from contexture.sending.target import KafkaTarget
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
-from contexture.storage.outboxes import Outboxes
 from contexture_airflow.run import StagedOutbox
 from contexture_airflow.run_events import ShardNotes, open_journal
 from contexture_airflow.steps.publish import attempts_of, send_shard
@@ -40,7 +39,7 @@ class Registry:
 
     def __init__(self, folder: Path, kafka: EmbeddedKafka, **connection: object) -> None:
         self.name = f"large-{uuid4().hex[:8]}"
-        self.storage = Storage(str(folder))
+        self.storage = Home(str(folder))
         self.settings = ClientSettings.from_extra({**kafka.client_settings(), **connection})
         self.readers = ClientSettings.from_extra(kafka.client_settings())
         self.publication = structures(self.name, self.name)
@@ -51,12 +50,23 @@ class Registry:
             publication=self.name, run=manifest.run, outbox=manifest.outbox, sequence=1, records=1, shards=(0,)
         )
         target = KafkaTarget(self.settings, self.publication)
-        judge(self.storage, staged, dry_run=False, target_for=lambda *_: target, report=lambda sentence: None)
-        outboxes = Outboxes(self.storage, self.name)
+        judge(
+            self.storage.publication(staged.publication),
+            staged,
+            dry_run=False,
+            target_for=lambda *_: target,
+            report=lambda sentence: None,
+        )
+        store = self.storage.publication(self.name)
         with open_journal(self.storage, pytest.fail) as journal:
             notes = ShardNotes(journal, manifest, 0)
             send_shard(
-                self.storage, manifest, 0, target, attempts_of(outboxes, manifest.outbox, 0, self.publication), notes
+                self.storage.publication(manifest.publication),
+                manifest,
+                0,
+                target,
+                attempts_of(store, manifest.outbox, 0, self.publication),
+                notes,
             )
         return manifest
 

@@ -13,9 +13,8 @@ from builders.states import Held, state_table, write_files
 from contexture.cli import main
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
 from contexture.kafka.reader import newest_records
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.schemas import STATE
-from contexture.storage.state import State
 from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration
@@ -116,9 +115,9 @@ def test_a_publication_names_its_topics_and_its_connection(kafka, settings, caps
     code, error = run(capsys, monkeypatch, "--publication", "cars")
     assert (code, "publication cars has sent to no topic yet" in error) == (2, True)
 
-    state = State(Storage(str(tmp_path / "home")), "cars")
+    state = Home(str(tmp_path / "home")).publication("cars").state
     (row,) = state_table([Held("car1")]).to_pylist()
-    state.point(write_files(state, state_table([]).from_pylist([row | {"topics": [topic]}], schema=STATE)))
+    state.commit(write_files(state, state_table([]).from_pylist([row | {"topics": [topic]}], schema=STATE)))
     code, found = run(capsys, monkeypatch, "--publication", "cars")
     assert (code, [each["value"] for each in found["records"]]) == (0, ["a"])
 

@@ -17,9 +17,7 @@ from contexture.kafka import ClientSettings, read_committed
 from contexture.monitoring import RunTables, TransactionStatus
 from contexture.monitoring.history import TransactionFilter
 from contexture.sending import Ledger, SenderNames
-from contexture.storage.home import Storage
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.state import State
+from contexture.storage.home import Home
 from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -103,9 +101,9 @@ def assert_each_transaction_once_and_in_order(settings: ClientSettings, name: st
 
 
 def assert_instance_knows_it(home: Path, name: str, last: int) -> None:
-    storage = Storage(str(home))
-    assert State(storage, name).pointer().watermark == str(last)
-    assert {status.status for status in Outboxes(storage, name).all()} <= {"concluded", "rejected"}
+    storage = Home(str(home))
+    assert storage.publication(name).state.pointer().watermark == str(last)
+    assert {status.status for status in storage.publication(name).outboxes.all()} <= {"concluded", "rejected"}
     store = RunTables.of_home(str(home))
     assert store is not None
     sent = store.transactions(name, which=TransactionFilter(status=TransactionStatus.SENT), limit=1_000)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from contexture.publications import Publication
+from contexture.storage.file_tree import FileTree
+from contexture.storage.folder import StoredFolder
 from contexture.storage.manifests import ExpectationResult, QualityVerdict
 from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.frames import AcceptedFrames
@@ -109,7 +111,14 @@ def judged(
         frame: DataFrame = spark.createDataFrame(rows, SCHEMA)
         memory = frame.toArrow if request.param == "in memory" else None
         frames = AcceptedFrames(lambda: frame, memory)
-        verdict = judge(publication, frames, summary, outbox="000000000007-abc", run="manual__1", report=str(folder))
+        verdict = judge(
+            publication,
+            frames,
+            summary,
+            outbox="000000000007-abc",
+            run="manual__1",
+            report=StoredFolder(FileTree(str(folder)), ""),
+        )
         return Judged(verdict, folder)
 
     return run

@@ -13,6 +13,8 @@ import pytest
 from builders.registry_publication import registry_publication
 from contexture.publications import Publication
 from contexture.publications.checks.quality import STRUCTURE_COLUMNS
+from contexture.storage.file_tree import FileTree
+from contexture.storage.folder import StoredFolder
 from contexture.storage.manifests import ExpectationResult, QualityVerdict
 from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.frames import AcceptedFrames
@@ -49,7 +51,14 @@ def judged(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory
         folder = tmp_path_factory.mktemp("report")
         frame = spark.createDataFrame(rows, SCHEMA)
         frames = AcceptedFrames(lambda: frame, frame.toArrow if request.param == "in memory" else None)
-        verdict = judge(publication, frames, summary, outbox="000000000007-abc", run="manual__1", report=str(folder))
+        verdict = judge(
+            publication,
+            frames,
+            summary,
+            outbox="000000000007-abc",
+            run="manual__1",
+            report=StoredFolder(FileTree(str(folder)), ""),
+        )
         return Judged(verdict, folder)
 
     return run

@@ -16,10 +16,9 @@ from contexture.cli.backfill import print_text
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.operations.actions.backfill import planned, start
 from contexture.operations.airflow_client import AirflowClient, AirflowCredentials
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.orders import ReplayOptions
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import PublicationPaths
 
 FILE = """
 name: vehicles
@@ -34,29 +33,29 @@ Command = Callable[..., Any]
 
 
 @pytest.fixture
-def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
+def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     (tmp_path / "publications").mkdir()
     keep(tmp_path, "history")
     monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path / "publications"))
     monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "home"))
     for name in ("URL", "TOKEN", "USER", "PASSWORD"):
         monkeypatch.delenv(f"CONTEXTURE_AIRFLOW_{name}", raising=False)
-    return Storage(str(tmp_path / "home"))
+    return Home(str(tmp_path / "home"))
 
 
 def keep(folder: Path, how: str, text: str = FILE) -> None:
     (folder / "publications" / "vehicles.yaml").write_text(text.replace("KEEP", how))
 
 
-def archived(storage: Storage, sequence: int, received: datetime, *names: str) -> None:
+def archived(storage: Home, sequence: int, received: datetime, *names: str) -> None:
     manifest = outbox(storage, publication(), sequence, [records(*names), records("van", topic="vans")])
     manifest = manifest.model_copy(update={"received_from": received, "received_to": received})
-    storage.write(PublicationFolder("vehicles").manifest(manifest.outbox), manifest.to_json())
+    storage.write(PublicationPaths("vehicles").manifest(manifest.outbox), manifest.to_json())
     for step in ("approved", "concluded"):
-        Outboxes(storage, "vehicles").move(manifest.outbox, step, reason="sent")
+        storage.publication("vehicles").outboxes.set_status(manifest.outbox, step, reason="sent")
 
 
-def test_a_dry_run_tells_each_interval_by_topic(contexture: Command, storage: Storage) -> None:
+def test_a_dry_run_tells_each_interval_by_topic(contexture: Command, storage: Home) -> None:
     archived(storage, 1, NOON, "a", "b")
     archived(storage, 2, NOON + HOUR / 2, "c")
     archived(storage, 3, NOON + HOUR, "d")
@@ -74,7 +73,7 @@ def test_a_dry_run_tells_each_interval_by_topic(contexture: Command, storage: St
     )
 
 
-def test_what_is_missing_is_listed_and_refused(contexture: Command, storage: Storage) -> None:
+def test_what_is_missing_is_listed_and_refused(contexture: Command, storage: Home) -> None:
     archived(storage, 1, NOON, "a")
     archived(storage, 3, NOON + HOUR / 2, "c")
 
@@ -88,7 +87,7 @@ def test_what_is_missing_is_listed_and_refused(contexture: Command, storage: Sto
     )
 
 
-def test_an_interval_that_is_not_over_is_told_and_nothing_is_started(contexture: Command, storage: Storage) -> None:
+def test_an_interval_that_is_not_over_is_told_and_nothing_is_started(contexture: Command, storage: Home) -> None:
     hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
     archived(storage, 1, hour - HOUR, "a")
     archived(storage, 2, hour, "b")
@@ -102,7 +101,7 @@ def test_an_interval_that_is_not_over_is_told_and_nothing_is_started(contexture:
     assert "started" not in done.out
 
 
-def test_json_has_the_whole_of_it(contexture: Command, storage: Storage, tmp_path: Path) -> None:
+def test_json_has_the_whole_of_it(contexture: Command, storage: Home, tmp_path: Path) -> None:
     keep(tmp_path, "latest")
     archived(storage, 1, NOON, "a")
     archived(storage, 3, NOON + HOUR / 2, "c")
@@ -134,7 +133,7 @@ def test_json_has_the_whole_of_it(contexture: Command, storage: Storage, tmp_pat
 
 
 def test_topics_are_named_with_their_prefix_and_nothing_is_overwritten_there(
-    contexture: Command, storage: Storage, tmp_path: Path
+    contexture: Command, storage: Home, tmp_path: Path
 ) -> None:
     keep(tmp_path, "latest")
     archived(storage, 1, NOON, "a")
@@ -147,7 +146,7 @@ def test_topics_are_named_with_their_prefix_and_nothing_is_overwritten_there(
     assert found["intervals"][0]["topics"] == {"again-cars": 1, "again-vans": 1}
 
 
-def test_replicas_are_warned_of(contexture: Command, storage: Storage, tmp_path: Path) -> None:
+def test_replicas_are_warned_of(contexture: Command, storage: Home, tmp_path: Path) -> None:
     keep(tmp_path, "latest")
     archived(storage, 1, NOON, "a")
     dates = ("--from", "2026-03-01T12:00", "--to", "2026-03-01T12:00", "--dry-run")
@@ -166,7 +165,7 @@ def test_replicas_are_warned_of(contexture: Command, storage: Storage, tmp_path:
     ],
 )
 def test_what_a_source_keeps_is_left_to_the_runs(
-    contexture: Command, storage: Storage, tmp_path: Path, source: str, options: tuple[str, ...], code: int, says: str
+    contexture: Command, storage: Home, tmp_path: Path, source: str, options: tuple[str, ...], code: int, says: str
 ) -> None:
     keep(tmp_path, "history", FILE.replace("kind: ngsi", f"kind: ngsi, {source}") + "message: {format: ngsiv2}\n")
 
@@ -185,19 +184,19 @@ def test_what_a_source_keeps_is_left_to_the_runs(
     ],
 )
 def test_what_can_not_be_planned_says_why(
-    contexture: Command, storage: Storage, arguments: tuple[str, ...], says: str
+    contexture: Command, storage: Home, arguments: tuple[str, ...], says: str
 ) -> None:
     done = contexture("backfill", *arguments, "--dry-run")
     assert (done.code, says in done.err) == (2, True), done.err
 
 
-def test_without_a_schedule_there_is_no_interval(contexture: Command, storage: Storage, tmp_path: Path) -> None:
+def test_without_a_schedule_there_is_no_interval(contexture: Command, storage: Home, tmp_path: Path) -> None:
     keep(tmp_path, "history", FILE.replace('"0 * * * *"', "null"))
     done = contexture("backfill", "vehicles", *RANGE, "--dry-run")
     assert (done.code, "publication vehicles has no schedule" in done.err) == (2, True)
 
 
-def test_without_dry_run_airflow_is_asked(contexture: Command, storage: Storage) -> None:
+def test_without_dry_run_airflow_is_asked(contexture: Command, storage: Home) -> None:
     archived(storage, 1, NOON, "a")
     done = contexture("backfill", "vehicles", "--from", "2026-03-01T12:00", "--to", "2026-03-01T12:00")
     assert (done.code, "CONTEXTURE_AIRFLOW_URL is not the address of Airflow" in done.err) == (2, True)
@@ -210,7 +209,7 @@ def answering(answers: dict[str, Any]) -> AirflowClient:
 
 
 def test_an_interval_whose_run_has_not_ended_is_told_and_nothing_is_started(
-    storage: Storage, capsys: pytest.CaptureFixture[str]
+    storage: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
     archived(storage, 1, NOON, "a")
     archived(storage, 2, NOON + HOUR, "b")
@@ -227,7 +226,7 @@ def test_an_interval_whose_run_has_not_ended_is_told_and_nothing_is_started(
     ]
 
 
-def test_a_backfill_that_leaves_nothing_out_is_started(storage: Storage) -> None:
+def test_a_backfill_that_leaves_nothing_out_is_started(storage: Home) -> None:
     archived(storage, 1, NOON, "a")
     archived(storage, 2, NOON + HOUR, "b")
     plan = planned("vehicles", NOON, NOON + HOUR, ReplayOptions())

@@ -15,7 +15,7 @@ from contexture.operations.actions import doctor
 from contexture.operations.actions.doctor import Point, PointResult, run_checks
 from contexture.operations.actions.doctor import installation_points as of_installation
 from contexture.operations.actions.doctor import machine_points as of_machine
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 
 Patch = pytest.MonkeyPatch
 
@@ -72,7 +72,7 @@ def full_disk(patch: Patch) -> None:
 
 def slow_clock(patch: Patch) -> None:
     late = datetime.now(UTC) - timedelta(minutes=5)
-    patch.setattr(Storage, "written_at", lambda storage, folder: {"try": late})
+    patch.setattr(Home, "written_at", lambda storage, folder: {"try": late})
 
 
 def no_publication(patch: Patch) -> None:
@@ -123,7 +123,7 @@ def test_tables_that_can_be_nowhere_are_told(monkeypatch: Patch) -> None:
 
 
 def test_files_of_an_earlier_format_are_reported_with_what_to_do(monkeypatch: Patch, tmp_path: Path) -> None:
-    Storage(str(tmp_path)).write("vehicles/state/CURRENT", b'{"format": 2}')
+    Home(str(tmp_path)).write("vehicles/state/CURRENT", b'{"format": 2}')
     monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path))
     found = looked("formats")
     assert (found.verdict, "vehicles/state/CURRENT is of format 2" in found.detail) == ("error", True)
@@ -148,6 +148,6 @@ def test_the_clock_of_this_machine_can_be_asked_for() -> None:
 
 
 def test_a_storage_without_times_is_no_storage_with_a_wrong_clock(monkeypatch: Patch, home: Path) -> None:
-    monkeypatch.setattr(Storage, "written_at", lambda storage, folder: {})
+    monkeypatch.setattr(Home, "written_at", lambda storage, folder: {})
     assert looked("storage").verdict == "ok"
     assert list(home.iterdir()) == []

@@ -11,8 +11,8 @@ import pytest
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.operations.actions import rebuild
 from contexture.sending.ledger_rebuild import RebuiltShard, settled_entry
-from contexture.storage.delivery import KnownLedger, committed_shards, ledger_seen, note_rows, write_known_ledger
-from contexture.storage.home import Storage
+from contexture.storage.delivery import KnownLedger
+from contexture.storage.home import Home
 
 VEHICLES = """
 name: vehicles
@@ -46,7 +46,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OneTopic:
     found = OneTopic()
     monkeypatch.setattr(rebuild, "_ledger", lambda publication, progress: found)
     monkeypatch.setattr(rebuild, "planned_rebuild", lambda *args, **options: shards)
-    write_known_ledger(Storage(str(tmp_path / "home")), "vehicles", KnownLedger(cluster="c", topic_id="id1"))
+    Home(str(tmp_path / "home")).publication("vehicles").ledger.write_known(KnownLedger(cluster="c", topic_id="id1"))
     return found
 
 
@@ -67,22 +67,22 @@ def test_it_is_rebuilt_again_after_it_was_cut_short(
 ) -> None:
     with pytest.raises(RetriableError):
         written(ledger, monkeypatch, 1)
-    home = Storage(str(tmp_path / "home"))
-    half = ledger_seen(home, "vehicles")
+    home = Home(str(tmp_path / "home"))
+    half = home.publication("vehicles").ledger.known()
     # So that no run takes it for the ledger that it knows.
     assert half is not None
     assert half.topic_id != "id1"
 
     written(ledger, monkeypatch, 2)
 
-    assert ledger_seen(home, "vehicles") == KnownLedger(cluster="c", topic_id="id1")
-    assert committed_shards(home, "vehicles", "id1") == {0, 1}
+    assert home.publication("vehicles").ledger.known() == KnownLedger(cluster="c", topic_id="id1")
+    assert home.publication("vehicles").ledger.committed_shards("id1") == {0, 1}
     with pytest.raises(ConfigurationError, match="is not lost"):
         rebuild.plan_ledger_rebuild("vehicles", print, assume_sent=False)
 
 
 def test_a_ledger_that_lost_the_row_of_one_shard_is_rebuilt(ledger: OneTopic, tmp_path: Path) -> None:
-    note_rows(Storage(str(tmp_path / "home")), "vehicles", "id1", [0, 1])
+    Home(str(tmp_path / "home")).publication("vehicles").ledger.write_rows("id1", [0, 1])
     ledger.rows = 1
 
     assert rebuild.plan_ledger_rebuild("vehicles", print, assume_sent=False).how == "holds nothing of shards 1"

@@ -17,8 +17,7 @@ from typer.testing import CliRunner
 from builders.notifying import HEADERS, body, entity
 from contexture.cli import notify
 from contexture.errors import ConfigurationError
-from contexture.storage.home import Storage
-from contexture.storage.inbox_reader import InboxReader
+from contexture.storage.home import Home
 
 CARS = """
 name: cars
@@ -71,7 +70,7 @@ def test_its_exit_code_says_which_signal_told_it_to_stop(file: Path, told: signa
 
 
 def kept(file: Path) -> list[bytes]:
-    reader = InboxReader(Storage(str(file.parent / "home")), "cars")
+    reader = Home(str(file.parent / "home")).publication("cars").inbox
     return [entry.body for entry in reader.entries(reader.files())]
 
 

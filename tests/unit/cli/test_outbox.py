@@ -13,13 +13,10 @@ from builders.attempts import failed_send
 from builders.outboxes import outbox, publication, records
 from contexture.monitoring import RunTables
 from contexture.storage.conclusion import conclude
-from contexture.storage.delivery import AttemptLog
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest, RegistryPart
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import QUARANTINE
-from contexture.storage.state import State
 
 CARS = publication()
 SECRET_BODY = b'{"plate":"secret-plate"}'
@@ -29,16 +26,16 @@ SECRET_BODY = b'{"plate":"secret-plate"}'
 def storage(tmp_path, monkeypatch):
     monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path))
     monkeypatch.setenv("LOGNAME", "ana")
-    return Storage(str(tmp_path))
+    return Home(str(tmp_path))
 
 
-def approved(storage: Storage, sequence: int = 1, *, name: str = "abcd1234", **given: object) -> str:
+def approved(storage: Home, sequence: int = 1, *, name: str = "abcd1234", **given: object) -> str:
     outbox(storage, CARS, sequence, [records("car1", "car2"), records("car3")], name=name, **given)
-    Outboxes(storage, "vehicles").move(name, "approved", reason="every critical expectation holds")
+    storage.publication("vehicles").outboxes.set_status(name, "approved", reason="every critical expectation holds")
     return name
 
 
-def quarantine(storage: Storage, name: str, *ids: str, rule: str = "number-string") -> None:
+def quarantine(storage: Home, name: str, *ids: str, rule: str = "number-string") -> None:
     row = {
         "ordinal": 1,
         "operation": "upsert",
@@ -52,28 +49,28 @@ def quarantine(storage: Storage, name: str, *ids: str, rule: str = "number-strin
         "message": "speed is no number",
     }
     rows = [row | {"id": each} for each in ids]
-    with storage.replacing(f"{PublicationFolder('vehicles').quarantine(name)}/part-0.parquet") as path:
+    with storage.write_atomically(f"{PublicationPaths('vehicles').quarantine(name)}/part-0.parquet") as path:
         pq.write_table(pa.Table.from_pylist(rows, schema=QUARANTINE), path)
 
 
-def registry_outbox(storage: Storage, **given: object) -> None:
+def registry_outbox(storage: Home, **given: object) -> None:
     """Makes the outbox abcd1234 one of a registry."""
     name = approved(storage)
-    folder = PublicationFolder("vehicles")
+    folder = PublicationPaths("vehicles")
     manifest = Manifest.model_validate_json(storage.read(folder.manifest(name)))
     storage.write(folder.manifest(name), manifest.model_copy(update=given).to_json())
 
 
 def test_transactions_of_a_registry_are_told_with_what_they_hold(storage, contexture):
     name = approved(storage)
-    manifest = Outboxes(storage, "vehicles").manifest(name)
+    manifest = storage.publication("vehicles").outboxes.manifest(name)
     at = datetime(2026, 3, 1, 12, 5, tzinfo=UTC)
     parts = (
         RegistryPart(transaction=0, first_position=0, id=812, deletions=False, at=at),
         RegistryPart(transaction=1, first_position=1, id=812, deletions=True),
     )
     shard = manifest.shards[0].model_copy(update={"registry": parts})
-    folder = PublicationFolder("vehicles")
+    folder = PublicationPaths("vehicles")
     storage.write(folder.manifest(name), manifest.model_copy(update={"shards": (shard,)}).to_json())
     lines = contexture("outbox", "show", "abcd1234").out.splitlines()
     assert [line for line in lines if "registry" in line] == [
@@ -96,13 +93,13 @@ def test_what_is_special_about_a_registry_s_outbox_is_told(storage, contexture, 
 
 def test_how_to_send_all_after_a_baseline_is_told(storage, contexture):
     registry_outbox(storage, baseline=True)
-    Outboxes(storage, "vehicles").move("abcd1234", "concluded", reason="0 records committed")
+    storage.publication("vehicles").outboxes.set_status("abcd1234", "concluded", reason="0 records committed")
     assert contexture("outbox", "show", "abcd1234").out.splitlines()[-1].endswith("start publish_vehicles in mode full")
 
 
 def test_the_list_shows_only_what_is_pending(storage, contexture):
     outbox(storage, CARS, 1, [records("car1")], name="first000")
-    Outboxes(storage, "vehicles").move("first000", "rejected", reason="dry run")
+    storage.publication("vehicles").outboxes.set_status("first000", "rejected", reason="dry run")
     approved(storage, 2, name="second00")
 
     shown = json.loads(contexture("outbox", "list", "--json").out)["outboxes"]
@@ -114,7 +111,7 @@ def test_the_list_shows_only_what_is_pending(storage, contexture):
 
 def test_the_whole_list_shows_all_ends_in_order(storage, contexture):
     outbox(storage, CARS, 1, [records("car1")], name="first000")
-    Outboxes(storage, "vehicles").move("first000", "rejected", reason="dry run")
+    storage.publication("vehicles").outboxes.set_status("first000", "rejected", reason="dry run")
     approved(storage, 2, name="second00")
 
     lines = contexture("outbox", "list", "vehicles", "--all").out.splitlines()
@@ -149,7 +146,7 @@ def test_show_tells_story_counts_topics_and_what_to_do(storage, contexture):
 
 def test_show_tells_collisions_and_what_was_tried_again(storage, contexture):
     name = approved(storage)
-    folder = PublicationFolder("vehicles")
+    folder = PublicationPaths("vehicles")
     manifest = Manifest.model_validate_json(storage.read(folder.manifest(name)))
     found = manifest.model_copy(update={"retried": "outbox9", "skipped_newer": 4, "collisions": 2})
     storage.write(folder.manifest(name), found.to_json())
@@ -160,7 +157,7 @@ def test_show_tells_collisions_and_what_was_tried_again(storage, contexture):
 
 def test_show_tells_what_a_backfill_is_of_and_what_it_lacks(storage, contexture):
     name = approved(storage)
-    folder = PublicationFolder("vehicles")
+    folder = PublicationPaths("vehicles")
     manifest = Manifest.model_validate_json(storage.read(folder.manifest(name)))
     backfill = {"replayed_from": "archive", "topic_prefix": "again-", "skipped_newer": 4, "missing": ("run 2",)}
     storage.write(folder.manifest(name), manifest.model_copy(update=backfill).to_json())
@@ -218,11 +215,11 @@ def test_an_unknown_id_says_where_to_look(storage, contexture):
 
 def test_retry_forgets_failed_sends_and_says_how_to_start(storage, contexture):
     name = approved(storage)
-    AttemptLog(storage, "vehicles").keep(failed_send(name, attempt=10))
+    storage.publication("vehicles").attempts.keep(failed_send(name, attempt=10))
     done = contexture("outbox", "retry", name)
     assert done.code == 0
     assert "10 failed sends are forgotten; now start publish_vehicles" in done.out
-    assert AttemptLog(storage, "vehicles").of_outbox(name) == ()
+    assert storage.publication("vehicles").attempts.of_outbox(name) == ()
 
 
 def test_retry_of_a_backfill_names_its_own_task_for_no_other_run_sends_it(storage, contexture):
@@ -237,16 +234,19 @@ def test_retry_of_a_backfill_names_its_own_task_for_no_other_run_sends_it(storag
 @pytest.mark.parametrize("content", [b"", b"{}"])
 def test_a_damaged_outbox_is_abandoned_as_its_error_says(storage, contexture, content):
     name = approved(storage)
-    storage.write(PublicationFolder("vehicles").manifest(name), content)
+    storage.write(PublicationPaths("vehicles").manifest(name), content)
     assert f"contexture outbox abandon {name} --reason" in contexture("outbox", "show", name).err
     done = contexture("outbox", "abandon", name, "--reason", "the disk was full")
     assert (done.code, done.out) == (0, f"outbox {name} is abandoned; the next run is full\n")
-    assert State(storage, "vehicles").pointer().owes_full == f"outbox {name} was abandoned: the disk was full (ana)"
+    assert (
+        storage.publication("vehicles").state.pointer().owes_full
+        == f"outbox {name} was abandoned: the disk was full (ana)"
+    )
 
 
 def test_an_outbox_of_which_nobody_knows_where_it_stood_is_abandoned_as_its_error_says(storage, contexture):
     name = approved(storage)
-    folder = PublicationFolder("vehicles")
+    folder = PublicationPaths("vehicles")
     storage.write(folder.status(name), b"")
     told = contexture("outbox", "show", name).err
     assert f"copy its file in vehicles/pending/ over {folder.status(name)} and abandon the outbox" in told
@@ -256,7 +256,7 @@ def test_an_outbox_of_which_nobody_knows_where_it_stood_is_abandoned_as_its_erro
 
 def test_where_sending_stands_is_in_list_and_story(storage, contexture):
     name = approved(storage)
-    AttemptLog(storage, "vehicles").keep(failed_send(name, attempt=3))
+    storage.publication("vehicles").attempts.keep(failed_send(name, attempt=3))
     told = "attempt 3 of 11, next at 12:00:05Z"
     assert told in contexture("outbox", "list").out
     assert f"  shard 1: {told}: no broker. Next: wait\n" in contexture("outbox", "show", name).out
@@ -277,13 +277,13 @@ def test_retry_refuses_what_is_not_approved(storage, contexture):
 def test_abandon_ends_the_outbox_and_owes_a_full_run(storage, contexture, status):
     outbox(storage, CARS, 1, [records("car1")], name="stuck000")
     if status == "approved":
-        Outboxes(storage, "vehicles").move("stuck000", "approved", reason="good")
+        storage.publication("vehicles").outboxes.set_status("stuck000", "approved", reason="good")
     done = contexture("outbox", "abandon", "stuck", "--reason", "topic is not ours", "--json")
     assert done.code == 0
     assert json.loads(done.out)["status"] == "abandoned"
-    assert Outboxes(storage, "vehicles").status("stuck000").steps[-1].reason == "topic is not ours (ana)"
-    assert Outboxes(storage, "vehicles").pending() == []
-    owed = State(storage, "vehicles").pointer().owes_full
+    assert storage.publication("vehicles").outboxes.status("stuck000").steps[-1].reason == "topic is not ours (ana)"
+    assert storage.publication("vehicles").outboxes.pending() == []
+    owed = storage.publication("vehicles").state.pointer().owes_full
     assert owed == "outbox stuck000 was abandoned: topic is not ours (ana)"
 
 
@@ -314,16 +314,21 @@ def test_abandoning_a_backfill_owes_nothing(storage, contexture):
     interval = (datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 2, tzinfo=UTC))
     approved(storage, name="backfill", mode="backfill", interval=interval)
     assert "nothing else is owed" in contexture("outbox", "abandon", "backfill", "--reason", "wrong day").out
-    assert State(storage, "vehicles").pointer().owes_full is None
+    assert storage.publication("vehicles").state.pointer().owes_full is None
 
 
 def test_what_is_concluded_can_not_be_abandoned_and_owes_nothing(storage, contexture):
     name = approved(storage)
-    conclude(storage, Outboxes(storage, "vehicles").manifest(name), cluster="c", target="t")
+    conclude(
+        storage.publication("vehicles"),
+        storage.publication("vehicles").outboxes.manifest(name),
+        cluster="c",
+        target="t",
+    )
     done = contexture("outbox", "abandon", name, "--reason", "too late")
     assert done.code == 2
     assert f"outbox {name} is concluded and can not become abandoned" in done.err
-    assert State(storage, "vehicles").pointer().owes_full is None
+    assert storage.publication("vehicles").state.pointer().owes_full is None
 
 
 @pytest.mark.parametrize("arguments", [[], ["--reason", " "]])
@@ -332,4 +337,4 @@ def test_abandon_wants_a_reason(storage, contexture, arguments):
     done = contexture("outbox", "abandon", name, *arguments)
     assert done.code == 2
     assert "--reason" in done.err
-    assert Outboxes(storage, "vehicles").status(name).status == "approved"
+    assert storage.publication("vehicles").outboxes.status(name).status == "approved"

@@ -13,8 +13,8 @@ import pytest
 
 from builders.outboxes import outbox, publication
 from contexture.operations.airflow_client import AirflowClient
-from contexture.storage.home import Storage
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.home import Home
+from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import QUARANTINE
 
 CORRECT_THE_SOURCE = (
@@ -49,15 +49,15 @@ def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         refused("car1", "number-string"),
         refused("car2\x1b[2J\u202e", "number-string", ordinal=2),
     ]
-    return hold(Storage(str(tmp_path)), rows)
+    return hold(Home(str(tmp_path)), rows)
 
 
-def hold(storage: Storage, rows: list[dict[str, object]]) -> str:
+def hold(storage: Home, rows: list[dict[str, object]]) -> str:
     """An outbox with these rows in quarantine."""
     owner = publication()
     manifest = outbox(storage, owner, 1, [])
-    folder = PublicationFolder(owner.name).quarantine(manifest.outbox)
-    with storage.replacing(f"{folder}/0.parquet") as path:
+    folder = PublicationPaths(owner.name).quarantine(manifest.outbox)
+    with storage.write_atomically(f"{folder}/0.parquet") as path:
         pq.write_table(pa.Table.from_pylist(rows, schema=QUARANTINE), path)
     return manifest.outbox
 
@@ -91,7 +91,7 @@ def test_a_rule_and_a_limit_narrow_it_and_all_are_counted(contexture, held):
 
 def test_what_kafka_refuses_needs_another_step(contexture, tmp_path, monkeypatch):
     monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path))
-    hold(Storage(str(tmp_path)), [refused("c" * 240, "topic-length", "has 288 characters; Kafka accepts 249")])
+    hold(Home(str(tmp_path)), [refused("c" * 240, "topic-length", "has 288 characters; Kafka accepts 249")])
     assert contexture("quarantine", "show").out.splitlines()[-1] == (
         "Next: choose another topics.data_model or naming, or rename these entities in their source"
     )
@@ -101,7 +101,7 @@ def test_a_structure_is_shown_by_its_urn(contexture, tmp_path, monkeypatch):
     monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path))
     urn = "urn:sdmx:org.sdmx.infomodel.codelist.Codelist=X:CL_A(1.0)"
     row = {**refused(urn, "inexpressible"), "path": "", "type": "Codelist", "severity": "warning"}
-    held = hold(Storage(str(tmp_path)), [row])
+    held = hold(Home(str(tmp_path)), [row])
     assert contexture("quarantine", "show").out.splitlines() == [
         "vehicles  inexpressible  1",
         f"{held[:12]}  {urn} Codelist",
@@ -178,8 +178,8 @@ def test_airflow_is_asked_for_the_run(contexture, held, monkeypatch):
 
 
 def test_what_was_tried_again_is_shown_only_when_asked_for(contexture, held, tmp_path):
-    folder = PublicationFolder("vehicles")
-    with Storage(str(tmp_path)).replacing(f"{folder.retried(held)}/outbox2.parquet") as path:
+    folder = PublicationPaths("vehicles")
+    with Home(str(tmp_path)).write_atomically(f"{folder.retried(held)}/outbox2.parquet") as path:
         pq.write_table(pa.table({"ordinal": [1]}), path)
 
     assert contexture("quarantine", "show").out.splitlines()[0] == "vehicles  number-string  1"

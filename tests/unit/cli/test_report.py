@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from builders.outboxes import outbox, publication, records
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
-    storage = Storage(str(tmp_path / "home"))
+    storage = Home(str(tmp_path / "home"))
     for sequence in (1, 2):
         outbox(storage, publication(), sequence, [records("a")])
     return storage

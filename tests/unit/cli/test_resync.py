@@ -13,8 +13,7 @@ import pytest
 from builders.outboxes import outbox, publication, records
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.operations.airflow_client import AirflowClient, AirflowCredentials
-from contexture.storage.home import Storage
-from contexture.storage.outboxes import Outboxes
+from contexture.storage.home import Home
 
 ACCESS = AirflowCredentials(url="http://airflow:8080", user="ops", password="hunter2")
 
@@ -203,9 +202,9 @@ def test_names_a_reason_and_a_known_mode_are_needed(contexture, arguments):
 
 def test_an_outbox_is_sent_again_by_a_run_where_airflow_is_known(contexture, server, tmp_path, monkeypatch):
     monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path))
-    storage = Storage(str(tmp_path))
+    storage = Home(str(tmp_path))
     outbox(storage, publication(), 1, [records("car1")], name="abcd1234")
-    Outboxes(storage, "vehicles").move("abcd1234", "approved", reason="good")
+    storage.publication("vehicles").outboxes.set_status("abcd1234", "approved", reason="good")
     done = contexture("outbox", "retry", "abcd", "--reason", "the broker is back")
     assert done.out == (
         "0 failed sends are forgotten, and a run was started that sends it first: "

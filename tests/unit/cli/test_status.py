@@ -10,16 +10,14 @@ from builders.attempts import failed_send
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.monitoring import RunTables, TransactionRow, TransactionStatus
 from contexture.storage.conclusion import conclude
-from contexture.storage.delivery import AttemptLog, DeadLetterIndex, write_dead_letter_index
-from contexture.storage.home import Storage
-from contexture.storage.inbox_files import open_shelf
+from contexture.storage.delivery import DeadLetterIndex
+from contexture.storage.home import Home
 from contexture.storage.inbox_writer import InboxWriter
 from contexture.storage.incompleteness import Incompleteness
 from contexture.storage.known_topics import LostTopics
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.shrink_report import write_shrink_report
-from contexture.storage.state import State, StatePointer
+from contexture.storage.paths import PublicationPaths
+from contexture.storage.shrink_report import ShrinkReport
+from contexture.storage.state import StatePointer
 
 FILE = "name: {name}\nsource: {{kind: ngsi, connection: context_broker, service: a, service_path: /b}}\n"
 
@@ -34,13 +32,13 @@ def storage(tmp_path, monkeypatch):
     monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
     monkeypatch.setenv("CONTEXTURE_HOME", str(home))
     monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(folder))
-    return Storage(str(home))
+    return Home(str(home))
 
 
-def concluded(storage: Storage) -> None:
+def concluded(storage: Home) -> None:
     manifest = outbox(storage, publication(), 1, [records("car1", "car2")], name="first000")
-    Outboxes(storage, "vehicles").move("first000", "approved", reason="good")
-    conclude(storage, manifest, cluster="c", target="t")
+    storage.publication("vehicles").outboxes.set_status("first000", "approved", reason="good")
+    conclude(storage.publication(manifest.publication), manifest, cluster="c", target="t")
 
 
 def test_a_publication_that_never_ran_is_listed(storage, contexture):
@@ -60,10 +58,10 @@ def test_the_last_concluded_run_is_told(storage, contexture):
 def test_what_failed_to_be_sent_is_told_and_gives_exit_code_1(storage, contexture):
     concluded(storage)
     outbox(storage, publication(), 2, [records("car1")], name="second00")
-    outboxes = Outboxes(storage, "vehicles")
-    outboxes.move("second00", "approved", reason="good")
+    outboxes = storage.publication("vehicles").outboxes
+    outboxes.set_status("second00", "approved", reason="good")
     assert contexture("status").code == 0
-    AttemptLog(storage, "vehicles").keep(failed_send("second00", attempt=3))
+    storage.publication("vehicles").attempts.keep(failed_send("second00", attempt=3))
     done = contexture("status")
     assert done.code == 1
     assert done.out.splitlines()[-2:] == [
@@ -78,7 +76,7 @@ def test_what_failed_to_be_sent_is_told_and_gives_exit_code_1(storage, contextur
 def test_deletions_that_are_not_detected_run_after_run_need_a_person(storage, contexture, runs, code):
     unseen = Incompleteness(since=NOON, runs=runs, why="the walk is short", next_step="read again")
     pointer = StatePointer(sequence=1, outbox="first000", concluded_at=NOON, incomplete=unseen)
-    State(storage, "vehicles").point(pointer)
+    storage.publication("vehicles").state.commit(pointer)
     done = contexture("status")
     assert done.code == code
     line = "  deletions not detected since 2026-03-01 12:00:00 UTC, 3 runs: the walk is short. Next: read again"
@@ -88,18 +86,18 @@ def test_deletions_that_are_not_detected_run_after_run_need_a_person(storage, co
 def test_a_removed_topic_needs_a_person_until_a_full_run_has_filled_it(storage, contexture):
     lost = LostTopics(noticed_at=NOON, topics=("cars",), count=1)
     pointer = StatePointer(sequence=1, outbox="first000", concluded_at=NOON, owes_full=lost.sentence, lost_topics=lost)
-    State(storage, "vehicles").point(pointer)
+    storage.publication("vehicles").state.commit(pointer)
     done = contexture("status")
     assert done.code == 1
     line = "  the next run is full: cars was removed from Kafka, noticed at 2026-03-01 12:00:00 UTC"
     assert line in done.out.splitlines()
-    State(storage, "vehicles").point(pointer.model_copy(update={"owes_full": None, "lost_topics": None}))
+    storage.publication("vehicles").state.commit(pointer.model_copy(update={"owes_full": None, "lost_topics": None}))
     assert contexture("status").code == 0
 
 
 def test_a_shard_that_was_sent_in_the_end_needs_nobody(storage, contexture):
     outbox(storage, publication(), 1, [records("car1")], name="first000")
-    AttemptLog(storage, "vehicles").keep(failed_send("first000", state="sent", next_at=None))
+    storage.publication("vehicles").attempts.keep(failed_send("first000", state="sent", next_at=None))
     assert contexture("status").code == 0
 
 
@@ -135,7 +133,9 @@ def test_a_run_that_waits_for_an_answer_is_told_and_needs_a_person(storage, cont
     store = RunTables.of_home(storage.root)
     assert store is not None
     store.run_started("vehicles", "run2", run_id="manual__2", mode="full", sequence=2)
-    write_shrink_report(storage, "vehicles", "run2", count=90, held=100, limit=20, identities=["car1"])
+    storage.publication("vehicles").run("run2").write_shrink_report(
+        ShrinkReport.of(["car1"], count=90, held=100, limit=20)
+    )
     done = contexture("status", "vehicles")
     assert done.code == 1
     told = "  waiting for approval: 90 of 100 identities would be deleted, once a person approves"
@@ -143,7 +143,7 @@ def test_a_run_that_waits_for_an_answer_is_told_and_needs_a_person(storage, cont
 
 
 def test_notifications_that_wait_are_told(storage, contexture):
-    writer = InboxWriter(open_shelf(storage, "bikes"), clock_ns=lambda: 1_700_000_000_000_000_000)
+    writer = InboxWriter(storage.publication("bikes").open_inbox_folder(), clock_ns=lambda: 1_700_000_000_000_000_000)
     for _ in range(2):
         writer.submit({}, b"{}").result()
     writer.close()
@@ -159,8 +159,8 @@ def test_notifications_that_wait_are_told(storage, contexture):
 
 def test_a_registry_of_which_nothing_was_sent_yet_is_told(storage, contexture):
     concluded(storage)
-    manifest = Outboxes(storage, "vehicles").manifest("first000")
-    path = PublicationFolder("vehicles").manifest("first000")
+    manifest = storage.publication("vehicles").outboxes.manifest("first000")
+    path = PublicationPaths("vehicles").manifest("first000")
     storage.write(path, manifest.model_copy(update={"baseline": True}).to_json())
     assert "nothing was sent; the registry held" in contexture("status").out
 
@@ -290,8 +290,10 @@ def test_a_damaged_manifest_of_the_last_outbox_hides_only_what_it_says(storage, 
 def test_records_that_can_never_be_sent_are_told(storage, contexture, tmp_path):
     concluded(storage)
     assert "dead letters" not in contexture("status").out
-    manifest = Outboxes(storage, "vehicles").manifest("first000")
-    write_dead_letter_index(storage, manifest, DeadLetterIndex(shards={0: (1,)}))
+    manifest = storage.publication("vehicles").outboxes.manifest("first000")
+    storage.publication(manifest.publication).outbox(manifest.outbox).write_dead_letters(
+        DeadLetterIndex(shards={0: (1,)})
+    )
     assert "  dead letters in a topic that the publication no longer names: 1 of the last concluded run" in (
         contexture("status").out.splitlines()
     )

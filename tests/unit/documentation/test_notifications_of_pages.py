@@ -8,8 +8,7 @@ import time
 import httpx
 
 from builders.pages import block
-from contexture.storage.home import Storage
-from contexture.storage.inbox_reader import InboxReader
+from contexture.storage.home import Home
 from contexture_sandbox.context_broker import TestBroker
 from contexture_sandbox.ports import free_port
 
@@ -30,7 +29,7 @@ def test_what_the_broker_notifies_by_the_page_s_subscription_is_kept(terminal):
         subscribe(broker.url, block(PAGE, "POST /v2/subscriptions").replace("contexture:5050", f"127.0.0.1:{port}"))
         headers = {"Fiware-Service": "vehicles", "Fiware-ServicePath": "/4wheels"}
         httpx.post(f"{broker.url}/v2/entities", json=CAR, headers=headers).raise_for_status()
-        assert '"alterationType"' in kept(Storage(str(home)))
+        assert '"alterationType"' in kept(Home(str(home)))
 
 
 def subscribe(url: str, request: str) -> None:
@@ -42,10 +41,10 @@ def subscribe(url: str, request: str) -> None:
     httpx.request(method, f"{url}{path}", headers=headers, json=json.loads(body)).raise_for_status()
 
 
-def kept(storage: Storage) -> str:
+def kept(storage: Home) -> str:
     """The first notification of the inbox, when it is there."""
     deadline = time.monotonic() + PATIENCE_SECONDS
-    reader = InboxReader(storage, "vehicles")
+    reader = storage.publication("vehicles").inbox
     while not (entries := list(reader.entries(reader.files()))):
         assert time.monotonic() < deadline, f"nothing is kept within {PATIENCE_SECONDS} s"
         time.sleep(0.1)

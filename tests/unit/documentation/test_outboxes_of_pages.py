@@ -13,9 +13,8 @@ from builders.pages import block
 from builders.quarantines import refused
 from builders.terminal import Terminal
 from contexture.monitoring import RunTables, TransactionRow, TransactionStatus
-from contexture.storage.home import Storage
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.home import Home
+from contexture.storage.paths import PublicationPaths
 from fakes.airflow_rest import airflow_rest
 
 STUCK, REPORT = "how-to/stuck-outbox.md", "how-to/report-data-quality.md"
@@ -30,12 +29,14 @@ RECEIVED = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 
 
 @pytest.fixture
-def storage(terminal: Terminal) -> Storage:
+def storage(terminal: Terminal) -> Home:
     """A home in which an outbox of vehicles waits to be sent, and has refused two cars."""
     (terminal.folder / "publications" / "vehicles.yaml").write_text(VEHICLES.replace("NAME", "vehicles"))
-    storage = Storage(terminal.variables["CONTEXTURE_HOME"])
+    storage = Home(terminal.variables["CONTEXTURE_HOME"])
     outbox(storage, publication(), 1, [records("car1", "car2")], name="abcd1234")
-    Outboxes(storage, "vehicles").move("abcd1234", "approved", reason="every critical expectation holds")
+    storage.publication("vehicles").outboxes.set_status(
+        "abcd1234", "approved", reason="every critical expectation holds"
+    )
     refused(storage, "abcd1234", {"number-string": 2, "bool-string": 1})
     return storage
 
@@ -84,7 +85,7 @@ def test_reports_of_many_runs_of_a_month_and_of_one(terminal, storage):
 def test_a_backfill_is_looked_at_before_it_is_started(terminal):
     (terminal.folder / "publications" / "city.yaml").write_text(VEHICLES.replace("NAME", "city"))
     for number, received in enumerate((RECEIVED, RECEIVED + HOUR), start=1):
-        archived(Storage(terminal.variables["CONTEXTURE_HOME"]), number, received)
+        archived(Home(terminal.variables["CONTEXTURE_HOME"]), number, received)
     done = terminal.run(block("how-to/backfill.md", "contexture backfill city"))
     assert done.stdout.splitlines()[:4] == [
         "2026-11-20 08:00 to 2026-11-20 09:00: archive, 1 runs, 2 records",
@@ -94,13 +95,13 @@ def test_a_backfill_is_looked_at_before_it_is_started(terminal):
     ]
 
 
-def archived(storage: Storage, number: int, received: datetime) -> None:
+def archived(storage: Home, number: int, received: datetime) -> None:
     """A concluded run of the city that received two cars then."""
     made = outbox(storage, publication(name="city"), number, [records("a", "b")])
     manifest = made.model_copy(update={"received_from": received, "received_to": received})
-    storage.write(PublicationFolder("city").manifest(manifest.outbox), manifest.to_json())
+    storage.write(PublicationPaths("city").manifest(manifest.outbox), manifest.to_json())
     for step in ("approved", "concluded"):
-        Outboxes(storage, "city").move(manifest.outbox, step, reason="sent")
+        storage.publication("city").outboxes.set_status(manifest.outbox, step, reason="sent")
 
 
 def test_full_runs_are_asked_of_airflow(terminal):

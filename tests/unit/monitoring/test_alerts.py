@@ -13,7 +13,7 @@ from contexture.errors import ConfigurationError, ContextureError, RetriableErro
 from contexture.kafka.error_codes import fenced
 from contexture.monitoring.alerts import AlertKind, AlertMemory, Failure, describe_safety, kind_of
 from contexture.records.changes import ShrinkGuard
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 
 
 def failure(minutes: int = 0, *, run: str = "run1", happened: str = "no broker", **changes: object) -> Failure:
@@ -32,7 +32,7 @@ def failure(minutes: int = 0, *, run: str = "run1", happened: str = "no broker",
 
 @pytest.fixture
 def memory(tmp_path: Path) -> AlertMemory:
-    return AlertMemory(Storage(str(tmp_path)), "vehicles")
+    return AlertMemory(Home(str(tmp_path)).publication("vehicles").alerts)
 
 
 def told(memory: AlertMemory, *alerts: Failure) -> list[bool]:

@@ -7,9 +7,7 @@ from pathlib import Path
 from builders.attempts import failed_send
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.monitoring.alerts import AlertKind, Failure, PendingSend, compose, pending_sends
-from contexture.storage.delivery import AttemptLog
-from contexture.storage.home import Storage
-from contexture.storage.outboxes import Outboxes
+from contexture.storage.home import Home
 
 
 def failure(**changes: object) -> Failure:
@@ -100,25 +98,25 @@ def test_names_and_texts_can_not_break_out() -> None:
 
 
 def test_pending_are_the_outboxes_that_are_not_at_their_end_with_what_failed_of_them(tmp_path: Path) -> None:
-    storage = Storage(str(tmp_path))
+    storage = Home(str(tmp_path))
     for sequence in (1, 2):
         outbox(storage, publication(), sequence, [records("car1")])
-    Outboxes(storage, "vehicles").move("outbox1", "approved", reason="good")
-    Outboxes(storage, "vehicles").move("outbox2", "rejected", reason="bad")
-    log = AttemptLog(storage, "vehicles")
+    storage.publication("vehicles").outboxes.set_status("outbox1", "approved", reason="good")
+    storage.publication("vehicles").outboxes.set_status("outbox2", "rejected", reason="bad")
+    log = storage.publication("vehicles").attempts
     log.keep(failed_send("outbox1", shard=0, state="sent", next_at=None))
     log.keep(failed_send("outbox1", shard=1))
-    (pending,) = pending_sends(storage, "vehicles")
+    (pending,) = pending_sends(storage.publication("vehicles"))
     assert (pending.outbox, pending.status, pending.sends) == ("outbox1", "approved", (failed_send("outbox1"),))
     assert pending.of_backfill is False
 
 
 def test_pending_outboxes_of_backfills_are_known_as_such_and_damaged_ones_are_told(tmp_path: Path) -> None:
-    storage = Storage(str(tmp_path))
+    storage = Home(str(tmp_path))
     outbox(storage, publication(), 1, [records("car1")])
     outbox(storage, publication(), 2, [records("car1")], mode="backfill", interval=(NOON, NOON))
     storage.write("vehicles/outbox/outbox1/manifest.json", b"")
-    assert [(each.outbox, each.of_backfill) for each in pending_sends(storage, "vehicles")] == [
+    assert [(each.outbox, each.of_backfill) for each in pending_sends(storage.publication("vehicles"))] == [
         ("outbox1", False),
         ("outbox2", True),
     ]

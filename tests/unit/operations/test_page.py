@@ -18,18 +18,16 @@ from contexture.operations.status.health import DagFacts, PublicationHealth
 from contexture.operations.status.overview import overview
 from contexture.operations.status.sources import Sources, Tables
 from contexture.publications.resolved import ResolvedKey
-from contexture.storage.delivery import AttemptLog
-from contexture.storage.home import Storage
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.state import State, StatePointer
+from contexture.storage.home import Home
+from contexture.storage.state import StatePointer
 
 RESTING = DagFacts(paused=False, active=False, next_run_at=NOON + timedelta(minutes=5))
 PAUSED = DagFacts(paused=True, active=False, next_run_at=NOON)
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return Storage(str(tmp_path / "home"))
+def storage(tmp_path: Path) -> Home:
+    return Home(str(tmp_path / "home"))
 
 
 @pytest.fixture
@@ -39,7 +37,7 @@ def store(tmp_path: Path) -> Iterator[RunTables]:
     opened.close()
 
 
-def sources(storage: Storage, store: RunTables | None = None, **dags: DagFacts) -> Sources:
+def sources(storage: Home, store: RunTables | None = None, **dags: DagFacts) -> Sources:
     return Sources(storage, Tables(store), {"vehicles": publication()}, dags, NOON)
 
 
@@ -92,11 +90,11 @@ def test_a_run_that_was_rejected_stands_on_the_publication_s_page_with_its_data(
     for sequence in (1, 2):
         outbox(storage, publication(), sequence, [records("a")])
     for end in ("approved", "concluded"):
-        Outboxes(storage, "vehicles").move("outbox1", end, reason="good")
-    State(storage, "vehicles").point(StatePointer(sequence=1, outbox="outbox1", concluded_at=NOON))
+        storage.publication("vehicles").outboxes.set_status("outbox1", end, reason="good")
+    storage.publication("vehicles").state.commit(StatePointer(sequence=1, outbox="outbox1", concluded_at=NOON))
     store.run_started("vehicles", "run2", run_id="scheduled__2", mode="changes", sequence=2)
     store.run_prepared("vehicles", "run2", outbox="outbox2")
-    Outboxes(storage, "vehicles").move("outbox2", "rejected", reason="1 critical expectation failed")
+    storage.publication("vehicles").outboxes.set_status("outbox2", "rejected", reason="1 critical expectation failed")
     store.run_failed("vehicles", "scheduled__2", task="quality_gate", message="1 critical expectation failed")
     found = detail.detail(sources(storage, store, vehicles=RESTING), "vehicles")
     told = [(each.outbox, each.status) for each in found.qualities]
@@ -110,7 +108,7 @@ def test_a_backfill_neither_stops_a_publication_nor_mends_it(storage, store):
     store.run_started("buses", "run1", run_id="scheduled__1", mode="changes", sequence=1)
     store.run_ended("buses", "run1")
     store.run_failed("buses", "backfill__1", task="settle", message="no broker")
-    State(storage, "buses").point(StatePointer(concluded_at=NOON))
+    storage.publication("buses").state.commit(StatePointer(concluded_at=NOON))
     lines = overview(sources(storage, store, vehicles=RESTING, buses=RESTING)).lines
     assert [(line.name, line.health) for line in lines] == [("vehicles", "stopped"), ("buses", "idle")]
 
@@ -141,8 +139,8 @@ def test_today_begins_at_midnight_and_counts_what_was_sent(storage, store):
 
 def test_what_waits_is_told_with_its_attempts(storage):
     outbox(storage, publication(), 1, [records("a")])
-    Outboxes(storage, "vehicles").move("outbox1", "approved", reason="it is good")
-    AttemptLog(storage, "vehicles").keep(failed_send("outbox1", attempt=3, shard=0))
+    storage.publication("vehicles").outboxes.set_status("outbox1", "approved", reason="it is good")
+    storage.publication("vehicles").attempts.keep(failed_send("outbox1", attempt=3, shard=0))
     [line] = overview(sources(storage, vehicles=RESTING)).lines
     assert (line.health, line.reason) == ("waiting to send", "shard 0, attempt 3 of 11, next at 12:00:05Z")
     [pending] = line.pending
@@ -157,7 +155,7 @@ def test_what_waits_is_told_with_its_attempts(storage):
 def test_those_that_need_a_person_come_first_and_are_found_by_where_they_stand(storage, store):
     dags = {f"publication-{number:03}": RESTING for number in range(60)}
     store.run_failed("publication-059", "scheduled__1", task="stage", message="no broker")
-    State(storage, "publication-058").point(StatePointer(concluded_at=NOON, owes_full="the cluster is new"))
+    storage.publication("publication-058").state.commit(StatePointer(concluded_at=NOON, owes_full="the cluster is new"))
     first = overview(sources(storage, store, **dags))
     assert [line.name for line in first.lines[:3]] == ["publication-059", "publication-058", "publication-000"]
     assert first.lines[0].reason == "stage: no broker"
@@ -176,13 +174,13 @@ def test_a_damaged_file_stops_its_own_publication_only(storage):
 
 def test_without_tables_the_files_are_still_told(storage):
     broken = RunTables("postgresql+psycopg2://contexture:s3cret@127.0.0.1:1/none")
-    State(storage, "vehicles").point(StatePointer(concluded_at=NOON, identities=7))
+    storage.publication("vehicles").state.commit(StatePointer(concluded_at=NOON, identities=7))
     found = overview(sources(storage, broken, vehicles=RESTING))
     [line] = found.lines
     assert (line.identities, line.today) == (7, None)
     unknown = "whether its last run failed is not known without the operational tables"
     assert (line.health, line.reason) == ("idle", unknown)
-    State(storage, "vehicles").point(StatePointer(concluded_at=NOON, owes_full="the registry was restored"))
+    storage.publication("vehicles").state.commit(StatePointer(concluded_at=NOON, owes_full="the registry was restored"))
     [line] = overview(sources(storage, broken, vehicles=RESTING)).lines
     assert (line.health, line.reason) == ("resync required", f"the registry was restored; {unknown}")
     assert found.tables_problem is not None
@@ -214,7 +212,7 @@ def test_rules_and_reports_are_those_of_the_last_outbox_and_of_what_waits(storag
     storage.write("vehicles/outbox/outbox1/manifest.json", changed.to_json())
     storage.write("vehicles/report/outbox1/index.html", b"<p>")
     outbox(storage, publication(), 2, [records("b")])
-    State(storage, "vehicles").point(StatePointer(sequence=1, outbox="outbox1", concluded_at=NOON))
+    storage.publication("vehicles").state.commit(StatePointer(sequence=1, outbox="outbox1", concluded_at=NOON))
     found = detail.detail(sources(storage, vehicles=RESTING), "vehicles")
     assert [quality.outbox for quality in found.qualities] == ["outbox2", "outbox1"]
     quality = found.qualities[1]
@@ -263,7 +261,7 @@ def test_topics_are_those_of_the_last_outbox_that_was_sent(storage, store):
     outbox(storage, publication(), 1, [records("a", "b", topic="cars"), records("c", topic="buses")])
     outbox(storage, publication(), 2, [])
     store.transaction_is(sent(0))
-    State(storage, "vehicles").point(StatePointer(sequence=2, outbox="outbox2", concluded_at=NOON))
+    storage.publication("vehicles").state.commit(StatePointer(sequence=2, outbox="outbox2", concluded_at=NOON))
     found = detail.topics(sources(storage, store, vehicles=RESTING), "vehicles", page=1)
     assert found.outbox == "outbox1"
     assert found.lines == (TopicLine("cars", 2), TopicLine("buses", 1))

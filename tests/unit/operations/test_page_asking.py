@@ -13,9 +13,9 @@ from contexture.operations.status.health import DagFacts, OpenQuestion
 from contexture.operations.status.overview import overview
 from contexture.operations.status.sources import Sources, Tables
 from contexture.operations.status.status import StatusReport, statuses
-from contexture.storage.home import Storage
-from contexture.storage.publication_store import PublicationFolder, run_name
-from contexture.storage.shrink_report import write_shrink_report
+from contexture.storage.home import Home
+from contexture.storage.paths import PublicationPaths, run_name
+from contexture.storage.shrink_report import ShrinkReport
 
 RUN_ID = "scheduled__2026-03-01T12:00:00+00:00"
 RUN = run_name(RUN_ID)
@@ -26,26 +26,26 @@ BUSY = DagFacts(False, True, None)
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    made = Storage(str(tmp_path))
-    write_shrink_report(made, "vehicles", RUN, count=12, held=20, limit=10, identities=['["a"]'])
+def storage(tmp_path: Path) -> Home:
+    made = Home(str(tmp_path))
+    made.publication("vehicles").run(RUN).write_shrink_report(ShrinkReport.of(['["a"]'], count=12, held=20, limit=10))
     store = RunTables.of_home(made.root)
     assert store is not None
     store.run_started("vehicles", RUN, run_id=RUN_ID, mode="full", sequence=2)
     return made
 
 
-def sources(storage: Storage, dag: DagFacts | None, file: object = ASKING) -> Sources:
+def sources(storage: Home, dag: DagFacts | None, file: object = ASKING) -> Sources:
     store = RunTables.of_home(storage.root)
     return Sources(storage, Tables(store), {"vehicles": file}, {"vehicles": dag} if dag else {}, NOON)  # type: ignore[dict-item]
 
 
-def status(storage: Storage, dag: DagFacts | None, file: object = ASKING) -> StatusReport:
+def status(storage: Home, dag: DagFacts | None, file: object = ASKING) -> StatusReport:
     (found,) = statuses(sources(storage, dag, file), ["vehicles"])
     return found
 
 
-def test_what_airflow_waits_for_is_told_with_how_much_would_be_deleted_and_until_when(storage: Storage) -> None:
+def test_what_airflow_waits_for_is_told_with_how_much_would_be_deleted_and_until_when(storage: Home) -> None:
     found = status(storage, WAITS)
     assert (found.running, found.health) == (False, "waiting for approval")
     assert found.reason == "12 of 20 identities would be deleted, once a person approves until 2026-03-01 14:00 UTC"
@@ -57,16 +57,16 @@ def test_what_airflow_waits_for_is_told_with_how_much_would_be_deleted_and_until
 
 
 def test_a_question_whose_files_are_gone_is_told_all_the_same(tmp_path: Path) -> None:
-    found = status(Storage(str(tmp_path / "empty")), WAITS)
+    found = status(Home(str(tmp_path / "empty")), WAITS)
     assert found.health == "waiting for approval"
     assert found.reason.startswith("more than source.shrink_limit allows would be deleted")
 
 
-def test_where_airflow_says_that_nobody_is_asked_it_runs(storage: Storage) -> None:
+def test_where_airflow_says_that_nobody_is_asked_it_runs(storage: Home) -> None:
     assert status(storage, BUSY).health == "running"
 
 
-def test_without_airflow_the_files_of_the_run_tell(storage: Storage) -> None:
+def test_without_airflow_the_files_of_the_run_tell(storage: Home) -> None:
     found = status(storage, None)
     assert (found.health, found.reason) == (
         "waiting for approval",
@@ -74,9 +74,9 @@ def test_without_airflow_the_files_of_the_run_tell(storage: Storage) -> None:
     )
 
 
-def test_without_airflow_it_asks_no_more_once_it_has_decided_failed_or_may_not(storage: Storage) -> None:
+def test_without_airflow_it_asks_no_more_once_it_has_decided_failed_or_may_not(storage: Home) -> None:
     assert status(storage, None, publication()).health == "running"
-    decision = PublicationFolder("vehicles").shrink_decision(RUN)
+    decision = PublicationPaths("vehicles").shrink_decision(RUN)
     storage.write(decision, b"{}")
     assert status(storage, None).health == "running"
     storage.remove(decision)

@@ -15,13 +15,13 @@ from contexture.monitoring import RunTables
 from contexture.operations.status.quality import COLUMN_WIDTH, COLUMNS, HEIGHT, plot, quality_over_time
 from contexture.operations.status.quarantine import SAMPLES, quarantines
 from contexture.operations.status.sources import Sources, Tables
-from contexture.storage.home import Storage
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.home import Home
+from contexture.storage.paths import PublicationPaths
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return Storage(str(tmp_path / "home"))
+def storage(tmp_path: Path) -> Home:
+    return Home(str(tmp_path / "home"))
 
 
 @pytest.fixture
@@ -31,14 +31,14 @@ def store(tmp_path: Path) -> Iterator[RunTables]:
     opened.close()
 
 
-def sources(storage: Storage, store: RunTables | None = None) -> Sources:
+def sources(storage: Home, store: RunTables | None = None) -> Sources:
     return Sources(storage, Tables(store), {"vehicles": publication()}, {}, NOON)
 
 
-def ran(storage: Storage, store: RunTables, sequence: int, *, failed: dict[str, str], quarantined: int) -> None:
+def ran(storage: Home, store: RunTables, sequence: int, *, failed: dict[str, str], quarantined: int) -> None:
     made = outbox(storage, publication(), sequence, [records("a")], failed=failed)
     changed = made.model_copy(update={"read": 10 * sequence, "quarantined_entities": quarantined, "warnings": {"w": 3}})
-    storage.write(PublicationFolder("vehicles").manifest(made.outbox), changed.to_json())
+    storage.write(PublicationPaths("vehicles").manifest(made.outbox), changed.to_json())
     run = f"run{sequence}"
     store.run_started("vehicles", run, run_id=run, mode="changes", sequence=sequence)
     store.run_ended("vehicles", run, outbox=made.outbox)
@@ -130,7 +130,7 @@ def test_a_structure_has_no_path(storage):
 def test_what_was_tried_again_is_held_back_no_more(storage):
     outbox(storage, publication(), 1, [records("a")])
     refused(storage, "outbox1", {"datetime": 2})
-    with storage.replacing("vehicles/quarantine/outbox1/retried/outbox2.parquet") as file:
+    with storage.write_atomically("vehicles/quarantine/outbox1/retried/outbox2.parquet") as file:
         pq.write_table(pa.table({"ordinal": pa.array([0], pa.int64())}), file)
     [line] = quarantines(sources(storage), "vehicles", page=1).lines
     assert (line.events, [rule.rows for rule in line.rules]) == (1, [1])

@@ -15,25 +15,23 @@ from contexture.operations.status.health import DagFacts
 from contexture.operations.status.sources import Sources, Tables
 from contexture.operations.status.status import StatusReport, statuses
 from contexture.storage.conclusion import conclude
-from contexture.storage.delivery import AttemptLog, DeadLetterIndex, write_dead_letter_index
-from contexture.storage.home import Storage
-from contexture.storage.inbox_files import open_shelf
+from contexture.storage.delivery import DeadLetterIndex
+from contexture.storage.home import Home
 from contexture.storage.inbox_writer import InboxWriter
 from contexture.storage.incompleteness import Incompleteness
 from contexture.storage.known_topics import LostTopics
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.state import State, StatePointer
+from contexture.storage.state import StatePointer
 
 LATER = NOON + timedelta(minutes=10)
 ACTIVE = DagFacts(paused=False, active=False, next_run_at=None)
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return Storage(str(tmp_path))
+def storage(tmp_path: Path) -> Home:
+    return Home(str(tmp_path))
 
 
-def status(storage: Storage, dag: DagFacts | None = ACTIVE, *, configured: bool = True, **keys: object) -> StatusReport:
+def status(storage: Home, dag: DagFacts | None = ACTIVE, *, configured: bool = True, **keys: object) -> StatusReport:
     files = {"vehicles": publication(**keys)} if configured else {}
     store = RunTables.of_home(storage.root)
     sources = Sources(storage, Tables(store), files, {"vehicles": dag} if dag else {}, LATER)
@@ -41,7 +39,7 @@ def status(storage: Storage, dag: DagFacts | None = ACTIVE, *, configured: bool 
     return found
 
 
-def test_a_publication_that_never_ran_is_ready(storage: Storage) -> None:
+def test_a_publication_that_never_ran_is_ready(storage: Home) -> None:
     assert json.loads(status(storage).model_dump_json()) == {
         "publication": "vehicles",
         "running": True,
@@ -65,21 +63,21 @@ def test_a_publication_that_never_ran_is_ready(storage: Storage) -> None:
     }
 
 
-def test_it_does_not_run_when_suspended_without_a_file_or_stopped(storage: Storage) -> None:
+def test_it_does_not_run_when_suspended_without_a_file_or_stopped(storage: Home) -> None:
     assert not status(storage, DagFacts(paused=True, active=False, next_run_at=None)).running
     assert not status(storage, configured=False).running
     assert status(storage, None).running
     outbox(storage, publication(), 1, [records("car1")], name="first000")
-    AttemptLog(storage, "vehicles").keep(failed_send("first000", state="stopped", next_at=None))
+    storage.publication("vehicles").attempts.keep(failed_send("first000", state="stopped", next_at=None))
     stopped = status(storage)
     assert (stopped.running, stopped.health) == (False, "stopped")
     assert stopped.reason == "shard 1, attempt 1 of 11, stopped: no broker. Next: wait"
 
 
-def test_a_concluded_run_says_what_was_sent_last_and_until_when_the_source_is_told(storage: Storage) -> None:
+def test_a_concluded_run_says_what_was_sent_last_and_until_when_the_source_is_told(storage: Home) -> None:
     manifest = outbox(storage, publication(), 1, [records("car1", "car2")], name="first000")
-    Outboxes(storage, "vehicles").move("first000", "approved", reason="good")
-    conclude(storage, manifest, cluster="c", target="t")
+    storage.publication("vehicles").outboxes.set_status("first000", "approved", reason="good")
+    conclude(storage.publication(manifest.publication), manifest, cluster="c", target="t")
     store = RunTables.of_home(storage.root)
     assert store is not None
     store.transaction_is(
@@ -100,10 +98,10 @@ def test_a_concluded_run_says_what_was_sent_last_and_until_when_the_source_is_to
     assert found.lag.published_until == manifest.received_to
 
 
-def test_what_waits_is_told_with_attempt_next_try_and_age(storage: Storage) -> None:
+def test_what_waits_is_told_with_attempt_next_try_and_age(storage: Home) -> None:
     manifest = outbox(storage, publication(), 1, [records("car1", "car2")], name="first000")
-    Outboxes(storage, "vehicles").move("first000", "approved", reason="good")
-    AttemptLog(storage, "vehicles").keep(failed_send("first000", attempt=3))
+    storage.publication("vehicles").outboxes.set_status("first000", "approved", reason="good")
+    storage.publication("vehicles").attempts.keep(failed_send("first000", attempt=3))
     found = status(storage)
     (pending,) = found.pending
     assert (pending.status, pending.records, pending.attempt, pending.attempts_allowed) == ("approved", 2, 3, 11)
@@ -113,16 +111,16 @@ def test_what_waits_is_told_with_attempt_next_try_and_age(storage: Storage) -> N
     assert found.lag.records == 2
 
 
-def test_what_a_backfill_sends_again_makes_nobody_late(storage: Storage) -> None:
+def test_what_a_backfill_sends_again_makes_nobody_late(storage: Home) -> None:
     made = outbox(storage, publication(), 1, [records("car1")], mode="backfill", interval=(NOON, NOON))
     assert made.received_from is not None
     assert status(storage).lag.seconds == 0
 
 
-def test_removed_topics_are_reported_until_a_full_run_has_filled_them(storage: Storage) -> None:
+def test_removed_topics_are_reported_until_a_full_run_has_filled_them(storage: Home) -> None:
     lost = LostTopics(noticed_at=NOON, topics=("bikes", "cars"), count=2)
     pointer = StatePointer(outbox="first", concluded_at=NOON, owes_full=lost.sentence, lost_topics=lost)
-    State(storage, "vehicles").point(pointer)
+    storage.publication("vehicles").state.commit(pointer)
     found = status(storage, DagFacts(paused=False, active=False, next_run_at=None))
     assert (found.health, found.reason) == (
         "resync required",
@@ -131,9 +129,9 @@ def test_removed_topics_are_reported_until_a_full_run_has_filled_them(storage: S
     assert found.topics.model_dump() == {"removed": ("bikes", "cars"), "removed_count": 2, "noticed_at": NOON}
 
 
-def test_reads_that_are_incomplete_run_after_run_are_told_while_it_runs_on(storage: Storage) -> None:
+def test_reads_that_are_incomplete_run_after_run_are_told_while_it_runs_on(storage: Home) -> None:
     unseen = Incompleteness(since=NOON, runs=3, why="the walk is short", next_step="read again")
-    State(storage, "vehicles").point(StatePointer(outbox="gone", concluded_at=NOON, incomplete=unseen))
+    storage.publication("vehicles").state.commit(StatePointer(outbox="gone", concluded_at=NOON, incomplete=unseen))
     found = status(storage)
     assert (found.running, found.health) == (True, "deletions not detected")
     assert found.deletions.model_dump() == {
@@ -145,20 +143,24 @@ def test_reads_that_are_incomplete_run_after_run_are_told_while_it_runs_on(stora
     }
 
 
-def test_notifications_that_wait_are_part_of_the_lag(storage: Storage) -> None:
+def test_notifications_that_wait_are_part_of_the_lag(storage: Home) -> None:
     arrived = NOON - timedelta(hours=1)
-    writer = InboxWriter(open_shelf(storage, "vehicles"), clock_ns=lambda: int(arrived.timestamp()) * 1_000_000_000)
+    writer = InboxWriter(
+        storage.publication("vehicles").open_inbox_folder(), clock_ns=lambda: int(arrived.timestamp()) * 1_000_000_000
+    )
     writer.submit({}, b"{}").result()
     writer.close()
     found = status(storage)
     assert (found.lag.notifications, found.lag.seconds) == (1, 70 * 60)
 
 
-def test_what_can_never_be_sent_is_told_of_the_last_run_and_of_all(storage: Storage) -> None:
+def test_what_can_never_be_sent_is_told_of_the_last_run_and_of_all(storage: Home) -> None:
     manifest = outbox(storage, publication(), 1, [records("car1", "car2")], name="first000")
-    Outboxes(storage, "vehicles").move("first000", "approved", reason="good")
-    conclude(storage, manifest, cluster="c", target="t")
-    write_dead_letter_index(storage, manifest, DeadLetterIndex(shards={0: (1,)}))
+    storage.publication("vehicles").outboxes.set_status("first000", "approved", reason="good")
+    conclude(storage.publication(manifest.publication), manifest, cluster="c", target="t")
+    storage.publication(manifest.publication).outbox(manifest.outbox).write_dead_letters(
+        DeadLetterIndex(shards={0: (1,)})
+    )
     store = RunTables.of_home(storage.root)
     assert store is not None
     for number in range(2):
@@ -176,9 +178,9 @@ def test_what_can_never_be_sent_is_told_of_the_last_run_and_of_all(storage: Stor
     assert (status(storage).dead_letters.topic, status(storage).dead_letters.kept) == (None, 2)
 
 
-def test_a_damaged_note_of_dead_letters_hides_nothing_else(storage: Storage) -> None:
+def test_a_damaged_note_of_dead_letters_hides_nothing_else(storage: Home) -> None:
     manifest = outbox(storage, publication(), 1, [records("car1")], name="first000")
-    Outboxes(storage, "vehicles").move("first000", "approved", reason="good")
-    conclude(storage, manifest, cluster="c", target="t")
+    storage.publication("vehicles").outboxes.set_status("first000", "approved", reason="good")
+    conclude(storage.publication(manifest.publication), manifest, cluster="c", target="t")
     storage.write("vehicles/outbox/first000/dead_letters.json", b"{")
     assert (status(storage).dead_letters.last_run, status(storage).health) == (None, "idle")

@@ -22,21 +22,21 @@ from contexture.operations.reports.model import QualityReport, ReportPeriod
 from contexture.operations.status.quality import COLUMNS
 from contexture.operations.status.sources import Tables
 from contexture.records.changes.attribute_types import AttributeTypes, Seen
-from contexture.storage.delivery import DeadLetterIndex, write_dead_letter_index
-from contexture.storage.home import Storage
+from contexture.storage.delivery import DeadLetterIndex
+from contexture.storage.home import Home
 from contexture.storage.manifests import LandingManifest
-from contexture.storage.outboxes import Outboxes, OutboxStatus
-from contexture.storage.publication_store import PublicationFolder, run_name
+from contexture.storage.outboxes import OutboxStatus
+from contexture.storage.paths import PublicationPaths, run_name
 from contexture.storage.quarantine import SAMPLES, RuleSample, RuleSamples
 
-FOLDER = PublicationFolder("vehicles")
+FOLDER = PublicationPaths("vehicles")
 ALL = ReportPeriod(last=40)
 ATTACK = "</code><script>alert('car')</script><img src=x onerror=alert(2)>"
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return Storage(str(tmp_path / "home"))
+def storage(tmp_path: Path) -> Home:
+    return Home(str(tmp_path / "home"))
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def store(tmp_path: Path) -> Iterator[RunTables]:
 
 
 def ran(
-    storage: Storage,
+    storage: Home,
     sequence: int,
     *,
     failed: Mapping[str, str] | None = None,
@@ -61,14 +61,14 @@ def ran(
     storage.write(FOLDER.manifest(made.outbox), made.model_copy(update=changes).to_json())
     if types is not None:
         storage.write(FOLDER.seen_types(made.outbox), AttributeTypes.of(types).to_json())
-    status = Outboxes(storage, "vehicles").status(made.outbox)
+    status = storage.publication("vehicles").outboxes.status(made.outbox)
     [step] = status.steps
     at = NOON + timedelta(hours=sequence - 1)
     moved = status.model_copy(update={"steps": (step.model_copy(update={"at": at}),)})
     storage.write(FOLDER.status(made.outbox), OutboxStatus.model_validate(moved).to_json())
 
 
-def landed(storage: Storage, sequence: int, held: int, **changes: Any) -> None:
+def landed(storage: Home, sequence: int, held: int, **changes: Any) -> None:
     manifest = {
         "run": f"run{sequence}",
         "mode": "changes",
@@ -90,7 +90,7 @@ def landed(storage: Storage, sequence: int, held: int, **changes: Any) -> None:
     storage.write(FOLDER.landing_manifest(f"run{sequence}"), document.to_json())
 
 
-def told(storage: Storage, period: ReportPeriod = ALL, store: RunTables | None = None) -> QualityReport:
+def told(storage: Home, period: ReportPeriod = ALL, store: RunTables | None = None) -> QualityReport:
     return quality_report(ReportSources(storage, Tables(store), NOON), "vehicles", period)
 
 
@@ -230,7 +230,7 @@ def test_types_are_compared_with_those_of_all_earlier_runs(storage):
 def test_what_was_rejected_becomes_no_earlier_type(storage):
     ran(storage, 1, types=[("car", "speed", "Number")])
     ran(storage, 2, types=[("car", "speed", "Text")])
-    Outboxes(storage, "vehicles").move("outbox2", "rejected", reason="type-drift")
+    storage.publication("vehicles").outboxes.set_status("outbox2", "rejected", reason="type-drift")
     ran(storage, 3, types=[("car", "speed", "Text")])
     assert [len(run.new_types) for run in told(storage).runs] == [0, 1, 1]
 
@@ -296,7 +296,7 @@ class Tags(HTMLParser):
 
 
 @pytest.fixture
-def hostile(storage: Storage, store: RunTables) -> str:
+def hostile(storage: Home, store: RunTables) -> str:
     ran(storage, 1, types=[(ATTACK, ATTACK, "Number")])
     ran(
         storage, 2, failed={ATTACK: "warning"}, quarantined={ATTACK: 1}, warnings={ATTACK: 2},
@@ -359,8 +359,10 @@ def test_records_that_can_never_be_sent_are_told_of_their_run(storage):
     ran(storage, 1)
     ran(storage, 2)
     assert "can never be sent" not in page(told(storage)).decode()
-    manifest = Outboxes(storage, "vehicles").manifest("outbox2")
-    write_dead_letter_index(storage, manifest, DeadLetterIndex(shards={0: (1,)}))
+    manifest = storage.publication("vehicles").outboxes.manifest("outbox2")
+    storage.publication(manifest.publication).outbox(manifest.outbox).write_dead_letters(
+        DeadLetterIndex(shards={0: (1,)})
+    )
     found = told(storage)
     assert [run.dead_letters for run in found.runs] == [0, 1]
     assert found.totals["dead_letters"] == 1

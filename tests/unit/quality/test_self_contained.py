@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from spark_jobs.quality.data_docs import copy, self_contained
 
 PAGE = """<!DOCTYPE html>
@@ -142,7 +142,7 @@ def test_the_index_leads_to_what_was_judged_and_says_how_it_ended(tmp_path: Path
     (site / "index.html").write_text(PAGE)
     (site / "static").mkdir()
     (site / "static" / "logo.png").write_bytes(b"png")
-    storage = Storage(str(tmp_path / "home"))
+    storage = Home(str(tmp_path / "home"))
     copy(site, validations, storage, "data_docs")
     index = storage.read("data_docs/index.html").decode()
     assert 'href="validations/entities/__none__/20260301T120000.0Z/all.html">entities</a></td><td>1 of 2</td>' in index

@@ -13,8 +13,7 @@ from contexture.reception import NotificationTarget, ThisMachineOnly
 from contexture.reception.targets import Inboxes, target_of
 from contexture.sources.ngsi.notifications.notification import Notification, NotificationError
 from contexture.sources.ngsi.notifications.parsing import read_notification
-from contexture.storage.home import Storage
-from contexture.storage.inbox_files import open_shelf
+from contexture.storage.home import Home
 from contexture.storage.inbox_writer import InboxWriter
 
 ACCESS = ThisMachineOnly(without_credentials=True)
@@ -29,7 +28,7 @@ def notified(tenant: str, kind: str | list[str] = "Car") -> Notification:
 
 @pytest.fixture
 def target(tmp_path: Path) -> NotificationTarget:
-    writer = InboxWriter(open_shelf(Storage(str(tmp_path)), "air"))
+    writer = InboxWriter(Home(str(tmp_path)).publication("air").open_inbox_folder())
     writer.close()
     return NotificationTarget("City", ("/#",), ACCESS, writer, types=("Car",), api="ngsi-ld")
 
@@ -51,6 +50,6 @@ def test_an_entity_of_several_types_is_selected_by_any_of_them(target: Notificat
 def test_a_publication_says_whether_its_service_is_a_tenant(api: str, tmp_path: Path) -> None:
     source = {"kind": "ngsi", "connection": "b", "service": "city", "api": api}
     publication = Publication.model_validate({"name": "air", "source": source})
-    inboxes = Inboxes(Storage(str(tmp_path)))
+    inboxes = Inboxes(Home(str(tmp_path)))
     assert target_of(publication, ACCESS, inboxes).api == api
     inboxes.close()

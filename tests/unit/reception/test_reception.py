@@ -17,9 +17,7 @@ from builders.reception_server import serving
 from contexture.reception import Credentials, NotificationTarget, ThisMachineOnly
 from contexture.reception.application import read_body
 from contexture.sources.ngsi.notifications.parsing import parse_notification
-from contexture.storage.home import Storage
-from contexture.storage.inbox_files import open_shelf
-from contexture.storage.inbox_reader import InboxReader
+from contexture.storage.home import Home
 from contexture.storage.inbox_writer import InboxWriter
 from contexture_sandbox.context_broker import TestBroker
 
@@ -39,9 +37,9 @@ HEADERS = {
 class Reception:
     """A running reception of the publication `air`, and what it kept."""
 
-    def __init__(self, url: str, storage: Storage) -> None:
+    def __init__(self, url: str, storage: Home) -> None:
         self.url = f"{url}/contexture/notify/air"
-        self._reader = InboxReader(storage, "air")
+        self._reader = storage.publication("air").inbox
 
     def post(self, body: bytes = BODY, **changed: str | None) -> httpx.Response:
         headers = {**HEADERS, **{name.replace("_", "-"): value for name, value in changed.items()}}
@@ -54,19 +52,19 @@ class Reception:
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return Storage(str(tmp_path))
+def storage(tmp_path: Path) -> Home:
+    return Home(str(tmp_path))
 
 
 @pytest.fixture
-def inbox(storage: Storage) -> Iterator[InboxWriter]:
-    writer = InboxWriter(open_shelf(storage, "air"))
+def inbox(storage: Home) -> Iterator[InboxWriter]:
+    writer = InboxWriter(storage.publication("air").open_inbox_folder())
     yield writer
     writer.close()
 
 
 @pytest.fixture
-def air(storage: Storage, inbox: InboxWriter) -> Iterator[Reception]:
+def air(storage: Home, inbox: InboxWriter) -> Iterator[Reception]:
     with serving({"air": NotificationTarget("city", ("/a/#",), ACCESS, inbox, maximum_bytes=2000)}) as url:
         yield Reception(url, storage)
 
@@ -118,7 +116,7 @@ def test_what_can_not_be_taken_is_refused_and_not_kept(air: Reception, changed, 
 
 @pytest.mark.parametrize(("ids", "status"), [(("urn:a:1", "urn:a:2"), 200), (("urn:a:2",), 400)])
 def test_only_the_ids_that_are_selected_are_taken(
-    storage: Storage, inbox: InboxWriter, ids: tuple[str, ...], status: int
+    storage: Home, inbox: InboxWriter, ids: tuple[str, ...], status: int
 ) -> None:
     with serving({"air": NotificationTarget("city", ("/a/#",), ACCESS, inbox, ids=ids)}) as url:
         response = Reception(url, storage).post()
@@ -218,7 +216,7 @@ def test_without_credentials_this_machine_may_notify_but_not_through_a_proxy(inb
         assert httpx.post(target, content=BODY, headers=forwarded).status_code == 401
 
 
-def test_a_subscription_of_a_broker_fills_the_inbox(storage: Storage, inbox: InboxWriter) -> None:
+def test_a_subscription_of_a_broker_fills_the_inbox(storage: Home, inbox: InboxWriter) -> None:
     open_target = NotificationTarget("city", ("/a/#",), ThisMachineOnly(without_credentials=True), inbox)
     tenant = {"Fiware-Service": "city", "Fiware-ServicePath": "/a"}
     with serving({"air": open_target}) as url, TestBroker() as broker:
@@ -229,7 +227,7 @@ def test_a_subscription_of_a_broker_fills_the_inbox(storage: Storage, inbox: Inb
         httpx.post(f"{broker.url}/v2/subscriptions", json=subscription, headers=tenant).raise_for_status()
         httpx.post(f"{broker.url}/v2/entities", json=ENTITY, headers=tenant).raise_for_status()
         broker.settle()
-    reader = InboxReader(storage, "air")
+    reader = storage.publication("air").inbox
     events = [
         event
         for entry in reader.entries(reader.files())

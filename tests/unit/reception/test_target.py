@@ -13,7 +13,7 @@ from contexture.reception import Credentials
 from contexture.reception.targets import Inboxes, receives_notifications, target_of
 from contexture.sources.ngsi.notifications.notification import NotificationError
 from contexture.sources.ngsi.notifications.parsing import read_notification
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 
 SOURCE = {"kind": "ngsi", "connection": "b", "mode": "notifications", "service": "vehicles", "types": ["car"]}
 LINKED = {"content-type": "application/json", "ngsild-tenant": "vehicles"}
@@ -27,7 +27,7 @@ def linked(*types: str) -> bytes:
 
 def refusal(folder: Path, headers: dict[str, str], content: bytes, **source: object) -> str | None:
     """Why the publication refuses a notification; None when it takes it."""
-    inboxes = Inboxes(Storage(str(folder)))
+    inboxes = Inboxes(Home(str(folder)))
     target = target_of(publication(source=SOURCE | source), Credentials.of(tokens=["a"]), inboxes)
     try:
         target.check(read_notification(headers, content, default_service=""))

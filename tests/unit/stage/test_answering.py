@@ -10,18 +10,18 @@ import pytest
 
 from builders.outboxes import NOON, publication
 from contexture.publications import fingerprint
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.orders import StageOrder, StageResult
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import PublicationPaths
 from spark_jobs import stage
 
-FOLDER = PublicationFolder("vehicles")
+FOLDER = PublicationPaths("vehicles")
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
+def storage(tmp_path: Path) -> Home:
     """A home with the order to replay an interval that has no archive."""
-    storage = Storage(str(tmp_path))
+    storage = Home(str(tmp_path))
     order = StageOrder(
         publication=publication(),
         fingerprint=fingerprint(publication()),
@@ -35,11 +35,11 @@ def storage(tmp_path: Path) -> Storage:
     return storage
 
 
-def staged(storage: Storage) -> int:
+def staged(storage: Home) -> int:
     return stage.main(["--order", storage.uri(FOLDER.order("run1"))])
 
 
-def test_an_error_is_the_answer(storage: Storage, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_is_the_answer(storage: Home, capsys: pytest.CaptureFixture[str]) -> None:
     assert staged(storage) == 1
     result = StageResult.model_validate_json(storage.read(FOLDER.result("run1")))
     assert result.error is not None
@@ -48,7 +48,7 @@ def test_an_error_is_the_answer(storage: Storage, capsys: pytest.CaptureFixture[
 
 
 def test_an_answer_that_finds_no_room_is_printed_with_the_reason(
-    storage: Storage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    storage: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / FOLDER.result("run1") / "in-the-way").mkdir(parents=True)
     assert staged(storage) == 1

@@ -12,11 +12,10 @@ from builders.outboxes import NOON, outbox, publication, records
 from contexture.errors import ConfigurationError
 from contexture.publications import Publication, fingerprint
 from contexture.sources.http.errors import NotOfferedError
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import ReplayOptions, StageOrder
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import PublicationPaths
 from contexture.storage.replay import NoLogError, NothingArchivedError, PartlyArchivedError
 from spark_jobs.backfill import backfill
 from spark_jobs.shared.verdict import stored_verdict
@@ -48,12 +47,12 @@ def owned(source: dict[str, object]) -> Publication:
 
 
 def archived(home: Path, source: dict[str, object], sequence: int = 1) -> None:
-    storage, owner = Storage(str(home)), owned(source)
+    storage, owner = Home(str(home)), owned(source)
     manifest = outbox(storage, owner, sequence, [records("car1")])
     manifest = manifest.model_copy(update={"received_from": NOON, "received_to": NOON})
-    storage.write(PublicationFolder("vehicles").manifest(manifest.outbox), manifest.to_json())
+    storage.write(PublicationPaths("vehicles").manifest(manifest.outbox), manifest.to_json())
     for step in ("approved", "concluded"):
-        Outboxes(storage, "vehicles").move(manifest.outbox, step, reason="sent")
+        storage.publication("vehicles").outboxes.set_status(manifest.outbox, step, reason="sent")
 
 
 def raising(error: Exception) -> Callable[[], Manifest]:
@@ -157,7 +156,7 @@ def test_what_is_sent_again_from_the_archive_leaves_a_report(tmp_path: Path) -> 
     manifest = backfill(asked, raising(_Asked()))
     verdict = stored_verdict(asked, manifest)
 
-    page = Storage(str(tmp_path)).read(f"vehicles/report/{manifest.outbox}/index.html").decode()
+    page = Home(str(tmp_path)).read(f"vehicles/report/{manifest.outbox}/index.html").decode()
     assert verdict.approved
     assert "Sent again from the archive" in page
     assert "<dd>2026-03-01 12:00:00 UTC to 2026-03-01 12:05:00 UTC</dd>" in page

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from builders.states import NOON, write_files
 from contexture.events import ContextIdentity, identity_hash, identity_key
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.schemas import STATE
-from contexture.storage.state import State, StateReader
+from contexture.storage.state import StateReader
 from spark_jobs.entities.snapshot_rules import count_dangling
 
 
@@ -30,7 +30,7 @@ def rows(**targets: list[str] | None) -> Any:
 
 
 def holding(home: Path, *names: str) -> StateReader:
-    state = State(Storage(str(home)), "vehicles")
+    state = Home(str(home)).publication("vehicles").state
     held = [
         {
             "identity_hash": identity_hash(key(name)),

@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from builders.outboxes import NOON, publication
 from contexture.errors import RetriableError
 from contexture.publications import fingerprint
-from contexture.storage.home import Storage
 from contexture.storage.orders import StageOrder
 from contexture.storage.state import StatePointer
 from spark_jobs.entities.rows import NARROW, evaluated_folder, evaluated_schema, narrow_rows
@@ -48,18 +46,17 @@ def write_rows(preparation: StageContext, name: str, *events: tuple[int, int]) -
         {**row, "event": event_number(*event), "part": event[1], "identity_hash": bytes(16), "entity_hash": bytes(16)}
         for event in events
     ]
-    with Storage(preparation.home).replacing(f"{evaluated_folder(preparation)}/{name}.parquet") as path:
-        pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
+    evaluated_folder(preparation).write_table(f"{name}.parquet", pa.Table.from_pylist(rows, schema=schema))
 
 
 def test_rows_of_all_that_was_landed_are_planned_with(preparation: StageContext) -> None:
     write_rows(preparation, "read", (0, 0), (0, 1), (1, 0))
     write_rows(preparation, "notified", (-7, 0), (-6, 0), (-6, 1))
-    found = narrow_rows(Storage(preparation.home), preparation, 4)
+    found = narrow_rows(preparation, 4)
     assert (found.num_rows, found.column_names) == (6, NARROW)
 
 
 def test_a_file_that_is_not_listed_yet_is_not_taken_for_what_is_gone(preparation: StageContext) -> None:
     write_rows(preparation, "0", (0, 0), (1, 0), (1, 1))
     with pytest.raises(RetriableError, match="2 of 5 landed objects are seen"):
-        narrow_rows(Storage(preparation.home), preparation, 5)
+        narrow_rows(preparation, 5)

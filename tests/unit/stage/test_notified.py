@@ -13,8 +13,7 @@ import pytest
 from builders.notifying import HEADERS, body, entity, gone, notify
 from builders.outboxes import publication
 from contexture.publications import fingerprint
-from contexture.storage.home import Storage
-from contexture.storage.inbox_files import open_shelf
+from contexture.storage.home import Home
 from contexture.storage.inbox_reader import InboxClaim
 from contexture.storage.inbox_writer import InboxWriter
 from contexture.storage.manifests import LandingManifest
@@ -27,26 +26,31 @@ CARS = publication()
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return Storage(str(tmp_path))
+def storage(tmp_path: Path) -> Home:
+    return Home(str(tmp_path))
 
 
-def order(storage: Storage, run: str = "run1") -> StageOrder:
+def order(storage: Home, run: str = "run1") -> StageOrder:
     return StageOrder(
         publication=CARS, fingerprint=fingerprint(CARS), home=storage.root, run=run, mode="notifications", sequence=1
     )
 
 
-def landed(storage: Storage, run: str = "run1", claim: InboxClaim | None = None) -> LandingManifest:
+def landed(storage: Home, run: str = "run1", claim: InboxClaim | None = None) -> LandingManifest:
     asked = order(storage, run)
-    return land_notifications(storage, asked, claim or InboxClaim.of_now(storage, "vehicles"), nothing_read(asked))
+    return land_notifications(
+        storage.publication("vehicles"),
+        asked,
+        claim or storage.publication("vehicles").inbox.claim(),
+        nothing_read(asked),
+    )
 
 
-def rows(storage: Storage, run: str = "run1") -> list[dict[str, Any]]:
+def rows(storage: Home, run: str = "run1") -> list[dict[str, Any]]:
     return pq.read_table(storage.path(f"vehicles/landing/{run}/part-notified.parquet")).to_pylist()
 
 
-def test_each_entity_is_a_row_below_all_that_is_read(storage: Storage) -> None:
+def test_each_entity_is_a_row_below_all_that_is_read(storage: Home) -> None:
     notify(storage, body(entity(1, speed=1), entity(2, speed=2)), body(gone(1)))
     manifest = landed(storage)
     names = ("ordinal", "operation", "scope", "path", "id", "type", "media_type")
@@ -60,12 +64,15 @@ def test_each_entity_is_a_row_below_all_that_is_read(storage: Storage) -> None:
     assert rows(storage)[0]["received_at"] == rows(storage)[1]["received_at"] < rows(storage)[2]["received_at"]
     assert (manifest.rows, manifest.notified, manifest.complete, manifest.knows_source) == (3, 3, False, False)
     assert manifest.started_at == rows(storage)[0]["received_at"]
-    assert len(InboxClaim.of_now(storage, "vehicles").files) == 2
+    assert len(storage.publication("vehicles").inbox.claim().files) == 2
 
 
-def test_what_several_receivers_kept_lands_by_the_time_of_arrival(storage: Storage) -> None:
+def test_what_several_receivers_kept_lands_by_the_time_of_arrival(storage: Home) -> None:
     moments = iter([1, 4, 2, 3])
-    writers = [InboxWriter(open_shelf(storage, "vehicles"), clock_ns=lambda: next(moments) * 10**9) for _ in range(2)]
+    writers = [
+        InboxWriter(storage.publication("vehicles").open_inbox_folder(), clock_ns=lambda: next(moments) * 10**9)
+        for _ in range(2)
+    ]
     for number, writer in enumerate([writers[0], writers[0], writers[1], writers[1]]):
         writer.submit(HEADERS, body(entity(number, speed=number))).result()
     landed(storage)
@@ -78,23 +85,23 @@ def test_what_several_receivers_kept_lands_by_the_time_of_arrival(storage: Stora
     ]
 
 
-def test_a_claim_holds_what_was_there_and_not_what_came_while_the_source_was_read(storage: Storage) -> None:
+def test_a_claim_holds_what_was_there_and_not_what_came_while_the_source_was_read(storage: Home) -> None:
     notify(storage, body(entity(1, speed=1)))
-    claim = InboxClaim.of_now(storage, "vehicles")
+    claim = storage.publication("vehicles").inbox.claim()
     notify(storage, body(entity(2, speed=2)))
     landed(storage, claim=claim)
     assert [row["id"] for row in rows(storage)] == ["car1"]
     assert InboxClaim.model_validate_json(storage.read("vehicles/landing/run1/inbox.json")) == claim
 
 
-def test_the_same_notifications_are_another_landing_in_another_run(storage: Storage) -> None:
+def test_the_same_notifications_are_another_landing_in_another_run(storage: Home) -> None:
     notify(storage, body(entity(1, speed=1)))
     first, second = landed(storage), landed(storage, "run2")
     assert first.files == second.files
     assert first.digest != second.digest
 
 
-def test_what_can_no_longer_be_read_lands_for_the_row_rules_to_refuse(storage: Storage) -> None:
+def test_what_can_no_longer_be_read_lands_for_the_row_rules_to_refuse(storage: Home) -> None:
     notify(storage, b"{", body(entity(1, speed=1)))
     assert landed(storage).notified == 2
     assert [(row["operation"], row["id"], row["body"]) for row in rows(storage)] == [
@@ -103,14 +110,14 @@ def test_what_can_no_longer_be_read_lands_for_the_row_rules_to_refuse(storage: S
     ]
 
 
-def test_a_pull_without_notifications_stays_as_it_is(storage: Storage) -> None:
+def test_a_pull_without_notifications_stays_as_it_is(storage: Home) -> None:
     asked = order(storage).model_copy(update={"mode": "full"})
     read = nothing_read(asked)
-    assert land_notifications(storage, asked, InboxClaim(), read) is read
+    assert land_notifications(storage.publication("vehicles"), asked, InboxClaim(), read) is read
     assert not storage.exists("vehicles/landing/run1")
 
 
-def test_wherever_landing_dies_it_can_be_done_again_and_the_inbox_is_whole(storage: Storage) -> None:
+def test_wherever_landing_dies_it_can_be_done_again_and_the_inbox_is_whole(storage: Home) -> None:
     notify(storage, *(body(entity(number, speed=number)) for number in range(3)))
     deaths = 0
     for died in range(20):
@@ -120,6 +127,6 @@ def test_wherever_landing_dies_it_can_be_done_again_and_the_inbox_is_whole(stora
         except KilledError:
             deaths += 1
             storage.remove("vehicles/landing/run1")
-            assert len(InboxClaim.of_now(storage, "vehicles").files) == 3
+            assert len(storage.publication("vehicles").inbox.claim().files) == 3
     assert deaths > 0
     assert [row["id"] for row in rows(storage)] == ["car0", "car1", "car2"]

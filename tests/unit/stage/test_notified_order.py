@@ -16,8 +16,7 @@ from builders.notifying import body, notify
 from builders.outboxes import publication
 from contexture.publications import fingerprint
 from contexture.sources.ngsi.notifications.notification import NotifiedEntity
-from contexture.storage.home import Storage
-from contexture.storage.inbox_reader import InboxClaim
+from contexture.storage.home import Home
 from contexture.storage.orders import StageOrder
 from spark_jobs.entities.notifications import land_notifications, nothing_read
 from spark_jobs.entities.sequence import NotifiedOrder
@@ -104,7 +103,7 @@ def test_each_entity_is_published_by_its_times_and_no_other_entity_moves(arrived
 
 @pytest.mark.parametrize("first", ["{", None])
 def test_swapped_notifications_land_in_order(tmp_path: Path, first: str | None) -> None:
-    storage = Storage(str(tmp_path))
+    storage = Home(str(tmp_path))
     asked = StageOrder(
         publication=CARS, fingerprint=fingerprint(CARS), home=storage.root, run="r", mode="notifications", sequence=1
     )
@@ -113,7 +112,9 @@ def test_swapped_notifications_land_in_order(tmp_path: Path, first: str | None) 
     created = orjson.loads(entity(1, 1).body)
     notify(storage, *([first.encode()] if first else []), body(deleted), body(created))
 
-    land_notifications(storage, asked, InboxClaim.of_now(storage, "vehicles"), nothing_read(asked))
+    land_notifications(
+        storage.publication("vehicles"), asked, storage.publication("vehicles").inbox.claim(), nothing_read(asked)
+    )
 
     rows = pq.read_table(storage.path("vehicles/landing/r/part-notified.parquet")).sort_by("ordinal").to_pylist()
     assert [(row["operation"], row["id"]) for row in rows if row["id"]] == [("upsert", "car1"), ("delete", "car1")]

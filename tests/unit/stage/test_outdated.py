@@ -10,8 +10,7 @@ import pytest
 
 from builders.states import NOON, Held, state_table, write_files
 from contexture.events import identity_hash
-from contexture.storage.home import Storage
-from contexture.storage.state import State
+from contexture.storage.home import Home
 from spark_jobs.entities.rows import outdated
 
 
@@ -32,7 +31,7 @@ def test_time_decides_and_where_it_does_not_the_run_that_sent_it(
     tmp_path: Path, minutes: int | None, sent_by: int, notified: bool, is_outdated: bool
 ) -> None:
     """`minutes`: from the time of what is held to that of the event, which run 5 refused."""
-    state = State(Storage(str(tmp_path)), "vehicles")
+    state = Home(str(tmp_path)).publication("vehicles").state
     reader = state.reader(write_files(state, state_table([Held("car1", sequence=sent_by), Held("car3")])))
     moment = None if minutes is None else NOON + timedelta(minutes=minutes)
     hashes = pa.chunked_array([pa.array([identity_hash(name) for name in (b"car1", b"car2")], pa.binary(16))])
@@ -49,7 +48,7 @@ def test_time_decides_and_where_it_does_not_the_run_that_sent_it(
 
 
 def test_nothing_held_is_newer_than_nothing(tmp_path: Path) -> None:
-    state = State(Storage(str(tmp_path)), "vehicles")
+    state = Home(str(tmp_path)).publication("vehicles").state
     hashes = pa.chunked_array([pa.array([identity_hash(b"car1")], pa.binary(16))])
     moments = pa.nulls(1, pa.timestamp("us", tz="UTC"))
     columns = {"identity_hash": hashes, "entity_hash": hashes, "modified_at": moments, "notified": [False]}

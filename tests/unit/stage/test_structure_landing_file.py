@@ -9,7 +9,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
+from contexture.storage.home import Home
 from contexture.storage.schemas import LANDING
 from spark_jobs.structures.landing import Row, landing_file
 
@@ -28,7 +29,7 @@ def row(number: int, size: int) -> Row:
 
 
 def test_row_groups_are_bounded_by_bytes(tmp_path: Path) -> None:
-    with landing_file(Storage(str(tmp_path)), "landing/part.parquet") as file:
+    with landing_file(StoredFolder(Home(str(tmp_path)), "landing"), "part.parquet") as file:
         for number, size in enumerate([9 << 20, 9 << 20, 40 << 20, 1, 2]):
             file.add(row(number, size))
 
@@ -42,21 +43,21 @@ def test_row_groups_are_bounded_by_bytes(tmp_path: Path) -> None:
 
 
 def test_the_digest_is_that_of_the_file(tmp_path: Path) -> None:
-    with landing_file(Storage(str(tmp_path)), "part.parquet") as file:
+    with landing_file(StoredFolder(Home(str(tmp_path)), ""), "part.parquet") as file:
         file.add(row(1, 10))
 
     assert file.sha256 == hashlib.sha256((tmp_path / "part.parquet").read_bytes()).hexdigest()
 
 
 def test_a_file_without_rows_has_the_columns_of_landing(tmp_path: Path) -> None:
-    with landing_file(Storage(str(tmp_path)), "part.parquet"):
+    with landing_file(StoredFolder(Home(str(tmp_path)), ""), "part.parquet"):
         pass
 
     assert pq.read_schema(tmp_path / "part.parquet") == LANDING
 
 
 def test_a_block_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(KeyError), landing_file(Storage(str(tmp_path)), "part.parquet") as file:
+    with pytest.raises(KeyError), landing_file(StoredFolder(Home(str(tmp_path)), ""), "part.parquet") as file:
         file.add({}["row"])
 
     assert list(tmp_path.iterdir()) == []

@@ -19,10 +19,8 @@ from builders.registry import urn
 from builders.replica_world import World
 from contexture.storage.manifests import Manifest
 from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import PublicationPaths
 from contexture.storage.replay import NoLogError, PartlyArchivedError
-from contexture.storage.state import State
 from fakes.structure_registry import NOON
 
 A, A2, B, C = urn("A"), urn("A", "2.0"), urn("B"), urn("C")
@@ -58,7 +56,7 @@ def rows(storage: Any, manifest: Manifest) -> Iterator[dict[str, Any]]:
 
 def live(world: World) -> Told:
     """What the last concluded run sent."""
-    outboxes = Outboxes(world.instances[0].storage, world.publication.name)
+    outboxes = world.instances[0].storage.publication(world.publication.name).outboxes
     return told(world, outboxes.manifest(outboxes.all()[-1].outbox))
 
 
@@ -103,11 +101,11 @@ def test_only_the_interval_is_told_its_end_excluded(world: World) -> None:
 
 def test_neither_state_nor_what_waits_is_touched(world: World) -> None:
     world.registry.submit({A: ("second",)}, delete=[B])
-    before = State(world.instances[0].storage, "structures").pointer()
+    before = world.instances[0].storage.publication("structures").state.pointer()
 
     manifest = world.instances[0].past(after(1))
 
-    assert State(world.instances[0].storage, "structures").pointer() == before
+    assert world.instances[0].storage.publication("structures").state.pointer() == before
     assert (manifest.mode, manifest.watermark, manifest.flush) == ("backfill", None, False)
 
 
@@ -365,5 +363,5 @@ def test_nothing_of_a_refused_backfill_stays_to_be_sent(world: World) -> None:
         world.instances[0].past(after(1))
 
     storage = world.instances[0].storage
-    assert Outboxes(storage, "structures").pending() == []
-    assert not storage.exists(PublicationFolder("structures").landing_before("run2"))
+    assert storage.publication("structures").outboxes.pending() == []
+    assert not storage.exists(PublicationPaths("structures").landing_before("run2"))

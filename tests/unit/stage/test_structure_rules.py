@@ -11,7 +11,7 @@ import pytest
 from builders import structures
 from builders.registry import ECB_EXR1, EXR, STRUCTURE_OF_EXR, codelist, codelists
 from builders.structure_runs import InProcess, Row, StructurePreparer, only, registry_publication, told
-from spark_jobs.structures.plan import samples_file
+from spark_jobs.structures.plan import SAMPLES_FILE
 
 FLOW = structures.ml("2.1", ("Dataflows", structures.DATAFLOW_2_1)).encode()
 STRUCTURE = structures.ml("2.1", ("DataStructures", STRUCTURE_OF_EXR)).encode()
@@ -38,7 +38,7 @@ def test_the_first_structures_of_each_rule_are_kept_for_the_report(tmp_path: Pat
 
     registry.prepare(told(*flows), complete=True)
 
-    rows = pq.read_table(registry.storage.path(samples_file(registry.folder.work("run1")))).to_pylist()
+    rows = pq.read_table(registry.storage.path(f"{registry.folder.work('run1')}/{SAMPLES_FILE}")).to_pylist()
     assert [row["urn"].partition("=")[2] for row in rows] == [f"ECB:F{number:02d}(1.0)" for number in range(10)]
     assert {(row["rule"], row["message"]) for row in rows} == {("dangling-reference", f"'{ECB_EXR1}' isn't held")}
 

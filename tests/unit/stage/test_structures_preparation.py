@@ -25,10 +25,7 @@ from builders.structure_runs import (
 )
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.sources.sdmx import split
-from contexture.storage.home import Storage
 from contexture.storage.manifests import RegistryPart
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.shrink_report import read_shrink_report
 from spark_jobs.shared.context import StageContext
 from spark_jobs.structures import prepare
 from spark_jobs.structures.evaluate import looked_at_folder
@@ -149,7 +146,7 @@ def test_what_a_storage_does_not_list_yet_is_not_deleted(preparer: Prepare, monk
 
     def listed_late(spark: Any, preparation: StageContext, units: Any) -> None:
         evaluated(spark, preparation, units)
-        Storage(preparation.home).remove(f"{looked_at_folder(preparation.work)}/000000.parquet")
+        looked_at_folder(preparation.work).remove("000000.parquet")
 
     monkeypatch.setattr(prepare, "evaluate", listed_late)
     with pytest.raises(RetriableError, match="0 of 2 landed structures are seen"):
@@ -174,13 +171,16 @@ def test_more_than_may_vanish_leaves_no_outbox(preparer: Prepare) -> None:
 
     with pytest.raises(ConfigurationError, match="2 are gone of the 3 structures"):
         runs.prepare(told(lists(a="x")), complete=True)
-    held_up = [read_shrink_report(runs.storage, "structures", run) for run in runs.storage.folders("structures/runs")]
+    held_up = [
+        runs.storage.publication("structures").run(run).shrink_report()
+        for run in runs.storage.folders("structures/runs")
+    ]
     confirmed = runs.concluded(told(lists(a="x")), complete=True, confirm_shrink=True)
 
     assert [found and (found.count, found.held, found.limit, len(found.identities)) for found in held_up] == [
         (2, 3, 1, 2)
     ]
-    assert len(Outboxes(runs.storage, "structures").all()) == 2
+    assert len(runs.storage.publication("structures").outboxes.all()) == 2
     assert confirmed.deletes == 2
 
 

@@ -15,7 +15,6 @@ from contexture.kafka import TopicRecord
 from contexture.operations.recovery.state import RebuiltState, rebuilding
 from contexture.operations.verification.topics import TopicSnapshot
 from contexture.sending import SenderNames
-from contexture.storage.state import State
 from fakes.kafka_cluster import FakeLedger
 
 A, B, C = urn("CL_A", "1.0"), urn("CL_B", "1.0"), urn("CL_C")
@@ -45,7 +44,9 @@ def lose_home(world: World) -> None:
 
 def rebuild(world: World, **options: bool) -> RebuiltState:
     topics = WorldsTopics(world)
-    with rebuilding(world.instances[0].storage, world.publication, topics, ["one", "two", "a-X"]) as (made, found):
+    with rebuilding(
+        world.instances[0].storage.publication(world.publication.name), world.publication, topics, ["one", "two", "a-X"]
+    ) as (made, found):
         made.write(**options)
     return found
 
@@ -60,7 +61,7 @@ def test_what_was_deleted_meanwhile_is_deleted_by_the_next_full_run(tmp_path: Pa
 
     found = rebuild(world)
     assert (found.found, found.told, found.left_alone) == (3, 3, {})
-    pointer = State(world.instances[0].storage, "structures").pointer()
+    pointer = world.instances[0].storage.publication("structures").state.pointer()
     assert (pointer.sequence, pointer.owes_full) == (1, "state was rebuilt from the topics")
     world.instances[0].run("full")
 
@@ -88,7 +89,7 @@ def test_contents_and_references_are_those_that_state_had(tmp_path: Path) -> Non
     world = World(tmp_path, topics=ROUTED)
     world.registry.submit({A: ("x",), B: ("y",)})
     world.instances[0].run("full")
-    state = State(world.instances[0].storage, "structures")
+    state = world.instances[0].storage.publication("structures").state
     columns = ["identity", "entity_hash", "content_hash", "topics", "key"]
     before = state.table(state.pointer(), columns).to_pylist()
     lose_home(world)

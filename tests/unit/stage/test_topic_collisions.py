@@ -16,9 +16,9 @@ from contexture.publications import Publication
 from contexture.records.changes import ChangeKind
 from contexture.records.topics import TopicNamer
 from contexture.records.topics.collisions import IdentityIndex
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.schemas import STATE
-from contexture.storage.state import State, StateReader
+from contexture.storage.state import StateReader
 from spark_jobs.entities.collisions import find_collisions, refusing
 
 Event = tuple[str, str, str] | tuple[str, str, str, AttributeName]
@@ -64,7 +64,7 @@ def snapshot(owner: Publication, *events: Event, verdict: ChangeKind = ChangeKin
 
 def holding(home: Path, owner: Publication, *events: Event) -> StateReader:
     """A state that holds these, each at its topic."""
-    state, namer = State(Storage(str(home)), owner.name), TopicNamer(owner.topics)
+    state, namer = Home(str(home)).publication(owner.name).state, TopicNamer(owner.topics)
     rows = []
     for event in events:
         who, attribute = identity(event)

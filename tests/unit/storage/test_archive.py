@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from builders.outboxes import NOON, outbox, publication, records
-from contexture.storage.archive import ArchiveCoverage, archive_of
-from contexture.storage.home import Storage
-from contexture.storage.outboxes import Outboxes, Status
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.archive import ArchiveCoverage
+from contexture.storage.home import Home
+from contexture.storage.outboxes import Status
+from contexture.storage.paths import PublicationPaths
 
 HOUR = timedelta(hours=1)
 WAYS: dict[Status, tuple[Status, ...]] = {
@@ -24,45 +24,45 @@ WAYS: dict[Status, tuple[Status, ...]] = {
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return Storage(str(tmp_path))
+def storage(tmp_path: Path) -> Home:
+    return Home(str(tmp_path))
 
 
-def run(storage: Storage, sequence: int, received: datetime, status: Status = "concluded", name: str = "") -> None:
+def run(storage: Home, sequence: int, received: datetime, status: Status = "concluded", name: str = "") -> None:
     manifest = outbox(storage, publication(), sequence, [records("car1")], name=name or None, run=name or None)
     manifest = manifest.model_copy(update={"received_from": received, "received_to": received})
-    storage.write(PublicationFolder("vehicles").manifest(manifest.outbox), manifest.to_json())
+    storage.write(PublicationPaths("vehicles").manifest(manifest.outbox), manifest.to_json())
     for step in WAYS[status]:
-        Outboxes(storage, "vehicles").move(manifest.outbox, step, reason="for a test")
+        storage.publication("vehicles").outboxes.set_status(manifest.outbox, step, reason="for a test")
 
 
-def of(storage: Storage, start: datetime = NOON, end: datetime = NOON + HOUR) -> ArchiveCoverage:
-    return archive_of(Outboxes(storage, "vehicles"), (start, end))
+def of(storage: Home, start: datetime = NOON, end: datetime = NOON + HOUR) -> ArchiveCoverage:
+    return storage.publication("vehicles").archive.coverage((start, end))
 
 
 def sequences(found: ArchiveCoverage) -> list[int]:
     return [manifest.sequence for manifest in found.manifests]
 
 
-def test_an_archive_without_holes_is_whole(storage: Storage) -> None:
+def test_an_archive_without_holes_is_whole(storage: Home) -> None:
     for sequence in range(1, 5):
         run(storage, sequence, NOON + (sequence - 2) * HOUR / 2)
 
     found = of(storage)
 
-    assert (sequences(found), found.missing, found.is_whole) == ([2, 3], (), True)
+    assert (sequences(found), found.missing, found.is_complete) == ([2, 3], (), True)
 
 
-def test_a_publication_that_began_in_the_interval_lacks_nothing(storage: Storage) -> None:
+def test_a_publication_that_began_in_the_interval_lacks_nothing(storage: Home) -> None:
     run(storage, 1, NOON + HOUR / 2)
 
-    assert of(storage).is_whole
+    assert of(storage).is_complete
 
 
-def test_without_a_run_nothing_is_known_to_lack_and_nothing_is_there(storage: Storage) -> None:
+def test_without_a_run_nothing_is_known_to_lack_and_nothing_is_there(storage: Home) -> None:
     found = of(storage)
 
-    assert (found.manifests, found.missing, found.is_whole) == ((), (), False)
+    assert (found.manifests, found.missing, found.is_complete) == ((), (), False)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_without_a_run_nothing_is_known_to_lack_and_nothing_is_there(storage: St
     ],
 )
 def test_a_hole_that_may_reach_into_the_interval_is_missing(
-    storage: Storage, before: timedelta, after: timedelta, missing: tuple[str, ...]
+    storage: Home, before: timedelta, after: timedelta, missing: tuple[str, ...]
 ) -> None:
     run(storage, 1, NOON + before)
     run(storage, 5, NOON + after)
@@ -84,15 +84,15 @@ def test_a_hole_that_may_reach_into_the_interval_is_missing(
     assert of(storage).missing == missing
 
 
-def test_what_retention_removed_before_the_first_archived_run_is_missing(storage: Storage) -> None:
+def test_what_retention_removed_before_the_first_archived_run_is_missing(storage: Home) -> None:
     run(storage, 7, NOON + HOUR / 2)
 
     assert of(storage).missing == ("runs 1 to 6, received before 2026-03-01 12:30:00",)
-    assert of(storage, NOON + HOUR / 2, NOON + 2 * HOUR).is_whole
+    assert of(storage, NOON + HOUR / 2, NOON + 2 * HOUR).is_complete
 
 
 @pytest.mark.parametrize("status", ["prepared", "approved"])
-def test_a_run_that_is_not_over_is_missing(storage: Storage, status: Status) -> None:
+def test_a_run_that_is_not_over_is_missing(storage: Home, status: Status) -> None:
     run(storage, 1, NOON)
     run(storage, 2, NOON + HOUR / 2, status)
 
@@ -103,7 +103,7 @@ def test_a_run_that_is_not_over_is_missing(storage: Storage, status: Status) -> 
 
 
 @pytest.mark.parametrize("status", ["rejected", "abandoned"])
-def test_what_was_never_sent_is_not_missing(storage: Storage, status: Status) -> None:
+def test_what_was_never_sent_is_not_missing(storage: Home, status: Status) -> None:
     run(storage, 1, NOON)
     run(storage, 2, NOON + HOUR / 4, status)
     run(storage, 2 if status == "rejected" else 3, NOON + HOUR / 2, name="again")

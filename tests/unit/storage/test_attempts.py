@@ -9,13 +9,12 @@ import pytest
 from builders.attempts import failed_send
 from builders.outboxes import outbox, publication, records
 from contexture.storage.delivery import AttemptLog, SendAttempts, most_urgent
-from contexture.storage.home import Storage
-from contexture.storage.outboxes import Outboxes
+from contexture.storage.home import Home
 
 
 @pytest.fixture
 def log(tmp_path: Path) -> AttemptLog:
-    return AttemptLog(Storage(str(tmp_path)), "vehicles")
+    return Home(str(tmp_path)).publication("vehicles").attempts
 
 
 def test_shards_do_not_overwrite_each_other(log: AttemptLog) -> None:
@@ -39,11 +38,11 @@ def test_forgotten_is_forgotten_and_forgetting_nothing_is_no_error(log: AttemptL
 
 
 def test_the_story_of_the_outbox_is_not_touched(tmp_path: Path) -> None:
-    storage = Storage(str(tmp_path))
+    storage = Home(str(tmp_path))
     outbox(storage, publication(), 1, [records("car1")])
-    before = Outboxes(storage, "vehicles").status("outbox1")
-    AttemptLog(storage, "vehicles").keep(failed_send("outbox1"))
-    assert Outboxes(storage, "vehicles").status("outbox1") == before
+    before = storage.publication("vehicles").outboxes.status("outbox1")
+    storage.publication("vehicles").attempts.keep(failed_send("outbox1"))
+    assert storage.publication("vehicles").outboxes.status("outbox1") == before
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from builders.registry_outboxes import RegistryChange, registry_outbox, structures
 from contexture.storage import outbox_reader as reading
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.outbox_reader import OutboxShardReader, bounded
 
 
@@ -37,7 +37,7 @@ def test_few_slices_are_made_of_what_fits() -> None:
 
 
 def test_a_reader_holds_one_large_record_at_a_time_and_many_small_ones(tmp_path: Path) -> None:
-    storage, megabytes = Storage(str(tmp_path)), bytes(range(256)) * 4096 * 20
+    storage, megabytes = Home(str(tmp_path)), bytes(range(256)) * 4096 * 20
     log = [
         RegistryChange(1, tuple(f"A{n}" for n in range(300))),
         *(RegistryChange(2 + n, (f"LARGE{n}",), body=megabytes) for n in range(3)),
@@ -52,7 +52,7 @@ def test_a_reader_holds_one_large_record_at_a_time_and_many_small_ones(tmp_path:
 
 
 def test_a_reader_of_small_records_reads_them_in_few_batches(tmp_path: Path) -> None:
-    storage = Storage(str(tmp_path))
+    storage = Home(str(tmp_path))
     manifest = registry_outbox(storage, structures(), 1, [RegistryChange(1, tuple(f"A{n}" for n in range(5_000)))])
     assert [batch.num_rows for batch in OutboxShardReader(storage, manifest, 0).batches(0)] == [5_000]
     assert [batch.num_rows for batch in OutboxShardReader(storage, manifest, 0).batches(4_000)] == [1_000]

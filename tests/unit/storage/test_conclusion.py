@@ -15,33 +15,32 @@ from builders.outboxes import NOON, publication, records
 from builders.states import Held, approved, held
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.storage.conclusion import conclude, require_full_run
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.state import State, StatePointer
+from contexture.storage.paths import PublicationPaths
+from contexture.storage.state import StatePointer
 from fakes.failing_storage import FailingStorage, KilledError
 
 VEHICLES = publication()
-FOLDER = PublicationFolder("vehicles")
+FOLDER = PublicationPaths("vehicles")
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return Storage(str(tmp_path))
+def storage(tmp_path: Path) -> Home:
+    return Home(str(tmp_path))
 
 
-def concluded(storage: Storage, manifest: Manifest) -> StatePointer:
-    return conclude(storage, manifest, cluster="cluster1", target="kafka1")
+def concluded(storage: Home, manifest: Manifest) -> StatePointer:
+    return conclude(storage.publication(manifest.publication), manifest, cluster="cluster1", target="kafka1")
 
 
-def test_the_first_run_makes_the_state(storage: Storage):
+def test_the_first_run_makes_the_state(storage: Home):
     manifest = approved(storage, VEHICLES, 1, [Held("car1"), Held("car2", "b")], [records("car1", "car2")])
 
     pointer = concluded(storage, manifest)
 
     assert held(storage, "vehicles") == {"car1": "a", "car2": "b"}
-    assert pointer == State(storage, "vehicles").pointer()
+    assert pointer == storage.publication("vehicles").state.pointer()
     assert pointer.model_dump(exclude={"concluded_at", "full_concluded_at"}) == {
         "generation": 1,
         "sequence": 1,
@@ -59,11 +58,11 @@ def test_the_first_run_makes_the_state(storage: Storage):
         "incomplete": None,
         "lost_topics": None,
     }
-    status = Outboxes(storage, "vehicles").status("outbox1")
+    status = storage.publication("vehicles").outboxes.status("outbox1")
     assert (status.status, status.steps[-1].reason) == ("concluded", "2 records committed")
 
 
-def test_the_next_run_changes_only_what_it_tells(storage: Storage):
+def test_the_next_run_changes_only_what_it_tells(storage: Home):
     concluded(storage, approved(storage, VEHICLES, 1, [Held("car1"), Held("car2"), Held("car3")]))
 
     pointer = concluded(
@@ -74,7 +73,7 @@ def test_the_next_run_changes_only_what_it_tells(storage: Storage):
     assert pointer.identities == 3
 
 
-def test_marks_come_before_what_was_sent(storage: Storage):
+def test_marks_come_before_what_was_sent(storage: Home):
     manifest = approved(storage, VEHICLES, 1, [Held("car1", "sent")])
     concluded(storage, manifest)
     second = approved(storage, VEHICLES, 2, [Held("car1", "sent again")])
@@ -86,7 +85,7 @@ def test_marks_come_before_what_was_sent(storage: Storage):
     assert held(storage, "vehicles") == {"car1": "sent again"}
 
 
-def test_a_run_without_changes_adds_no_file(storage: Storage):
+def test_a_run_without_changes_adds_no_file(storage: Home):
     first = concluded(storage, approved(storage, VEHICLES, 1, [Held("car1")]))
 
     second = concluded(storage, approved(storage, VEHICLES, 2, []))
@@ -94,24 +93,24 @@ def test_a_run_without_changes_adds_no_file(storage: Storage):
     assert (second.files, second.generation, second.sequence) == (first.files, 2, 2)
 
 
-def test_concluding_again_changes_nothing(storage: Storage):
+def test_concluding_again_changes_nothing(storage: Home):
     manifest = approved(storage, VEHICLES, 1, [Held("car1")])
     first = concluded(storage, manifest)
 
     assert concluded(storage, manifest) == first
-    assert len(Outboxes(storage, "vehicles").status("outbox1").steps) == 3
+    assert len(storage.publication("vehicles").outboxes.status("outbox1").steps) == 3
 
 
-def test_sequence_and_state_never_go_back(storage: Storage):
+def test_sequence_and_state_never_go_back(storage: Home):
     late = approved(storage, VEHICLES, 1, [Held("car1", "old")])
     newest = concluded(storage, approved(storage, VEHICLES, 2, [Held("car1", "new")]))
 
     assert concluded(storage, late) == newest
     assert held(storage, "vehicles") == {"car1": "new"}
-    assert Outboxes(storage, "vehicles").status("outbox1").status == "concluded"
+    assert storage.publication("vehicles").outboxes.status("outbox1").status == "concluded"
 
 
-class StoodStill(Storage):
+class StoodStill(Home):
     """Lets others do something while the first file of a new state is written."""
 
     def __init__(self, root: str, others: Callable[[], object]) -> None:
@@ -119,15 +118,15 @@ class StoodStill(Storage):
         self.others: Callable[[], object] | None = others
 
     @contextmanager
-    def replacing(self, relative: str) -> Iterator[str]:
-        with super().replacing(relative) as temporary:
+    def write_atomically(self, relative: str) -> Iterator[str]:
+        with super().write_atomically(relative) as temporary:
             yield temporary
             others, self.others = self.others, None
             if others is not None:
                 others()
 
 
-def test_who_stood_still_while_others_concluded_takes_nothing_back(storage: Storage):
+def test_who_stood_still_while_others_concluded_takes_nothing_back(storage: Home):
     concluded(storage, approved(storage, VEHICLES, 1, [Held(f"car{number}") for number in range(20)]))
     second = approved(storage, VEHICLES, 2, [Held("car1", "b")])
 
@@ -138,27 +137,29 @@ def test_who_stood_still_while_others_concluded_takes_nothing_back(storage: Stor
     with pytest.raises(RetriableError, match="moved on by another process meanwhile"):
         concluded(StoodStill(storage.root, others), second)
 
-    assert State(storage, "vehicles").pointer().sequence == 3
+    assert storage.publication("vehicles").state.pointer().sequence == 3
     assert held(storage, "vehicles").keys() >= {"car0", "car99"}
     assert held(storage, "vehicles")["car1"] == "c"
     assert concluded(storage, second).sequence == 3
 
 
-def test_a_debt_that_is_noted_while_a_run_is_concluded_stays(storage: Storage):
+def test_a_debt_that_is_noted_while_a_run_is_concluded_stays(storage: Home):
     first = approved(storage, VEHICLES, 1, [Held("car1")])
 
     with pytest.raises(RetriableError):
-        concluded(StoodStill(storage.root, lambda: require_full_run(storage, "vehicles", "it was paused")), first)
+        concluded(
+            StoodStill(storage.root, lambda: require_full_run(storage.publication("vehicles"), "it was paused")), first
+        )
 
     assert concluded(storage, first).owes_full == "it was paused"
 
 
 @pytest.mark.parametrize("end", ["rejected", "abandoned"])
-def test_an_outbox_at_another_end_never_reaches_the_state(storage: Storage, end: str):
+def test_an_outbox_at_another_end_never_reaches_the_state(storage: Home, end: str):
     manifest = approved(storage, VEHICLES, 1, [Held("car1")])
-    outboxes = Outboxes(storage, "vehicles")
+    outboxes = storage.publication("vehicles").outboxes
     if end == "abandoned":
-        outboxes.move("outbox1", "abandoned", reason="an operator")
+        outboxes.set_status("outbox1", "abandoned", reason="an operator")
     else:
         status = outboxes.status("outbox1")
         steps = (*status.steps[:1], status.steps[1].model_copy(update={"status": "rejected"}))
@@ -167,40 +168,52 @@ def test_an_outbox_at_another_end_never_reaches_the_state(storage: Storage, end:
     with pytest.raises(ConfigurationError, match=f"is {end} and can not become concluded"):
         concluded(storage, manifest)
 
-    assert State(storage, "vehicles").pointer() == StatePointer()
+    assert storage.publication("vehicles").state.pointer() == StatePointer()
 
 
-def test_a_backfill_touches_neither_state_nor_watermark(storage: Storage):
+def test_a_backfill_touches_neither_state_nor_watermark(storage: Home):
     before = concluded(storage, approved(storage, VEHICLES, 1, [Held("car1")]))
     interval = (NOON, NOON + timedelta(days=1))
 
     concluded(storage, approved(storage, VEHICLES, 2, [Held("car9")], mode="backfill", interval=interval))
 
-    assert State(storage, "vehicles").pointer() == before
-    assert Outboxes(storage, "vehicles").status("outbox2").status == "concluded"
+    assert storage.publication("vehicles").state.pointer() == before
+    assert storage.publication("vehicles").outboxes.status("outbox2").status == "concluded"
 
 
-def test_a_debt_of_a_full_run_is_paid_by_a_full_run_only(storage: Storage):
-    require_full_run(storage, "vehicles", "outbox7 was abandoned")
+def test_a_debt_of_a_full_run_is_paid_by_a_full_run_only(storage: Home):
+    require_full_run(storage.publication("vehicles"), "outbox7 was abandoned")
 
     changes = concluded(storage, approved(storage, VEHICLES, 1, [Held("car1")]))
     manifest = approved(storage, VEHICLES, 2, [Held("car1")], mode="full")
-    full = conclude(storage, manifest, cluster="cluster1", target="kafka1", owed="outbox7 was abandoned")
+    full = conclude(
+        storage.publication(manifest.publication),
+        manifest,
+        cluster="cluster1",
+        target="kafka1",
+        owed="outbox7 was abandoned",
+    )
 
     assert (changes.owes_full, full.owes_full) == ("outbox7 was abandoned", None)
 
 
-def test_a_full_run_does_not_pay_what_came_after_it_had_read(storage: Storage):
-    require_full_run(storage, "vehicles", "outbox7 was abandoned")
+def test_a_full_run_does_not_pay_what_came_after_it_had_read(storage: Home):
+    require_full_run(storage.publication("vehicles"), "outbox7 was abandoned")
     manifest = approved(storage, VEHICLES, 1, [Held("car1")], mode="full")
-    require_full_run(storage, "vehicles", "backfill outbox8 was sent beside other runs")
+    require_full_run(storage.publication("vehicles"), "backfill outbox8 was sent beside other runs")
 
-    full = conclude(storage, manifest, cluster="cluster1", target="kafka1", owed="outbox7 was abandoned")
+    full = conclude(
+        storage.publication(manifest.publication),
+        manifest,
+        cluster="cluster1",
+        target="kafka1",
+        owed="outbox7 was abandoned",
+    )
 
     assert full.owes_full == "backfill outbox8 was sent beside other runs"
 
 
-def test_deltas_that_outgrow_a_fifth_of_the_base_are_merged(storage: Storage):
+def test_deltas_that_outgrow_a_fifth_of_the_base_are_merged(storage: Home):
     concluded(storage, approved(storage, VEHICLES, 1, [Held(f"car{number}") for number in range(20)]))
 
     small = concluded(storage, approved(storage, VEHICLES, 2, [Held(f"car{number}", "b") for number in range(4)]))
@@ -232,22 +245,22 @@ def test_whatever_write_it_dies_at_the_state_is_the_old_or_the_new_one(tmp_path:
 
 def _concluded_with_a_kill(home: Path, changes: int) -> tuple[Mapping[str, str], StatePointer] | None:
     """The state right after the kill; None when there was no change left to die at. Concluding again ends it."""
-    storage = Storage(str(home))
+    storage = Home(str(home))
     concluded(storage, approved(storage, VEHICLES, 1, [Held(name) for name in BEFORE]))
     storage.write(f"{FOLDER.state()}/delta-000000000000.parquet", b"of an older generation")
     manifest = approved(storage, VEHICLES, 2, CHANGES)
     try:
         concluded(FailingStorage(str(home), changes), manifest)
     except KilledError:
-        seen, pointer = held(storage, "vehicles"), State(storage, "vehicles").pointer()
+        seen, pointer = held(storage, "vehicles"), storage.publication("vehicles").state.pointer()
     else:
         return None
     finally:
         again = concluded(storage, manifest)
         assert held(storage, "vehicles") == AFTER
         assert (again.generation, again.identities) == (2, 3)
-        assert Outboxes(storage, "vehicles").status("outbox2").status == "concluded"
-        assert Outboxes(storage, "vehicles").pending() == []
+        assert storage.publication("vehicles").outboxes.status("outbox2").status == "concluded"
+        assert storage.publication("vehicles").outboxes.pending() == []
     return seen, pointer
 
 
@@ -273,7 +286,7 @@ DELTAS = st.lists(
 def test_after_any_runs_the_state_is_what_they_told_and_knows_its_size(
     tmp_path_factory: pytest.TempPathFactory, deltas: list[list[Held]]
 ):
-    storage = Storage(str(tmp_path_factory.mktemp("home")))
+    storage = Home(str(tmp_path_factory.mktemp("home")))
     expected: dict[str, str] = {}
     for sequence, delta in enumerate(deltas, 1):
         pointer = concluded(storage, approved(storage, VEHICLES, sequence, delta))

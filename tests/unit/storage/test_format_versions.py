@@ -10,13 +10,13 @@ from contexture.errors import ConfigurationError
 from contexture.storage.delivery import DeadLetterIndex, KnownLedger, SendAttempts, ShardBegun
 from contexture.storage.documents import UnknownFormatError, Versioned
 from contexture.storage.format_versions import check_formats
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.inbox_reader import InboxClaim
 from contexture.storage.known_topics import KnownTopics
 from contexture.storage.manifests import LandingManifest, Manifest, QualityVerdict
 from contexture.storage.orders import StageOrder, StageResult
 from contexture.storage.outboxes import OutboxStatus
-from contexture.storage.state import State, StatePointer
+from contexture.storage.state import StatePointer
 
 MEMBERS: dict[type[Versioned], tuple[int, str]] = {
     StatePointer: (
@@ -79,18 +79,18 @@ def test_what_is_written_says_its_format(kind: type[Versioned]) -> None:
 def test_state_of_another_format_is_refused_with_what_to_do(
     tmp_path: Path, found: int, whose: str, advice: str
 ) -> None:
-    storage = Storage(str(tmp_path))
+    storage = Home(str(tmp_path))
     storage.write("vehicles/state/CURRENT", b'{"format": %d, "generation": 1}' % found)
 
     with pytest.raises(UnknownFormatError, match=f"written by {whose} Contexture: vehicles/state/CURRENT is of format"):
-        check_formats(storage, "vehicles")
+        check_formats(storage.publication("vehicles"))
     with pytest.raises(ConfigurationError) as refused:
-        State(storage, "vehicles").pointer()
+        storage.publication("vehicles").state.pointer()
     assert advice in refused.value.next_step
 
 
 def test_what_is_of_this_format_or_cannot_be_read_passes_the_check(tmp_path: Path) -> None:
-    storage = Storage(str(tmp_path))
-    State(storage, "vehicles").point(StatePointer())
+    storage = Home(str(tmp_path))
+    storage.publication("vehicles").state.commit(StatePointer())
     storage.write("vehicles/ledger.json", b"{")
-    check_formats(storage, "vehicles")
+    check_formats(storage.publication("vehicles"))

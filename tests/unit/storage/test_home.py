@@ -10,13 +10,13 @@ from uuid import uuid4
 import pytest
 
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.storage import home
-from contexture.storage.home import Storage, home_uri
+from contexture.storage import file_tree
+from contexture.storage.home import Home, home_uri
 from fakes.full_disk import FullDisk
 
 
 @pytest.fixture(params=["path", "file-uri", "mock-uri", "fsspec-memory-uri"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
     name = uuid4().hex
     roots = {
         "path": str(tmp_path),
@@ -24,10 +24,10 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
         "mock-uri": f"mock:///{name}",
         "fsspec-memory-uri": f"fsspec+memory:///{name}",
     }
-    return Storage(roots[request.param])
+    return Home(roots[request.param])
 
 
-def test_what_was_written_is_read(storage: Storage):
+def test_what_was_written_is_read(storage: Home):
     storage.write("a/b/c.json", b"one")
     storage.write("a/b/c.json", b"two")
 
@@ -38,7 +38,7 @@ def test_what_was_written_is_read(storage: Storage):
     assert not storage.exists("a/x")
 
 
-def test_folders_and_files_are_listed_by_name_without_hidden_ones(storage: Storage):
+def test_folders_and_files_are_listed_by_name_without_hidden_ones(storage: Home):
     for name in ("f/b.json", "f/a.json", "f/c.txt", "f/.hidden.json", "f/_SUCCESS", "f/deep/z.json"):
         storage.write(name, b"")
 
@@ -49,7 +49,7 @@ def test_folders_and_files_are_listed_by_name_without_hidden_ones(storage: Stora
     assert storage.folders("nothing") == []
 
 
-def test_the_time_of_an_entry_is_that_of_what_was_written_last_below_it(storage: Storage):
+def test_the_time_of_an_entry_is_that_of_what_was_written_last_below_it(storage: Home):
     before = datetime.now(UTC) - timedelta(seconds=5)
     for name in ("f/a/one", "f/a/deep/two", "f/.hidden", "f/a/f/three"):
         storage.write(name, b"")
@@ -62,7 +62,7 @@ def test_the_time_of_an_entry_is_that_of_what_was_written_last_below_it(storage:
     assert storage.written_at("nothing") == {}
 
 
-def test_removing_takes_files_and_folders_and_what_is_not_there(storage: Storage):
+def test_removing_takes_files_and_folders_and_what_is_not_there(storage: Home):
     storage.write("f/a", b"1")
     storage.write("f/g/b", b"2")
 
@@ -74,7 +74,7 @@ def test_removing_takes_files_and_folders_and_what_is_not_there(storage: Storage
     assert not storage.exists("f/g/b")
 
 
-def test_a_copy_is_whole(storage: Storage):
+def test_a_copy_is_whole(storage: Home):
     storage.write("a", b"content")
 
     storage.copy("a", "deep/b")
@@ -82,12 +82,12 @@ def test_a_copy_is_whole(storage: Storage):
     assert storage.read("deep/b") == b"content"
 
 
-def test_what_is_not_there_is_a_file_not_found(storage: Storage):
+def test_what_is_not_there_is_a_file_not_found(storage: Home):
     with pytest.raises(FileNotFoundError):
         storage.read("nothing")
 
 
-def test_an_error_while_writing_leaves_the_old_content_and_no_rest(storage: Storage):
+def test_an_error_while_writing_leaves_the_old_content_and_no_rest(storage: Home):
     storage.write("f/a", b"old")
 
     with pytest.raises(ZeroDivisionError):
@@ -97,10 +97,10 @@ def test_an_error_while_writing_leaves_the_old_content_and_no_rest(storage: Stor
     assert _everything(storage, "f") == ["a"]
 
 
-def test_a_file_that_is_being_written_is_seen_only_when_it_is_whole(storage: Storage):
+def test_a_file_that_is_being_written_is_seen_only_when_it_is_whole(storage: Home):
     storage.write("f/a", b"old")
 
-    with storage.replacing("f/a") as path:
+    with storage.write_atomically("f/a") as path:
         with storage.filesystem.open_output_stream(path) as stream:
             stream.write(b"new")
         during = storage.read("f/a"), storage.files("f")
@@ -110,7 +110,7 @@ def test_a_file_that_is_being_written_is_seen_only_when_it_is_whole(storage: Sto
 
 
 def test_a_full_disk_is_retriable_and_says_where_to_make_room(tmp_path: Path):
-    storage = Storage(str(tmp_path))
+    storage = Home(str(tmp_path))
     storage.write("p/state/CURRENT", b"old")
     storage.filesystem = FullDisk(storage.filesystem, room=2)
 
@@ -128,7 +128,7 @@ def test_a_full_disk_is_retriable_and_says_where_to_make_room(tmp_path: Path):
 @pytest.mark.parametrize("root", ["nosuch://bucket/folder", "fsspec+nosuch://bucket"])
 def test_an_address_that_nobody_knows_is_a_configuration_error(root: str):
     with pytest.raises(ConfigurationError, match="can not be opened") as error:
-        Storage(root)
+        Home(root)
 
     assert "CONTEXTURE_HOME" in error.value.next_step
 
@@ -137,7 +137,7 @@ def test_an_address_that_nobody_knows_is_a_configuration_error(root: str):
 @pytest.mark.parametrize("scheme", ["s3", "gs"])
 def test_an_address_with_credentials_is_refused_without_quoting_them(scheme: str, credentials: str):
     with pytest.raises(ConfigurationError) as error:
-        Storage(f"{scheme}://{credentials}bucket/home")
+        Home(f"{scheme}://{credentials}bucket/home")
 
     assert "cr3t" not in f"{error.value} {error.value.context}"
     assert "CONTEXTURE_HOME" in error.value.next_step
@@ -145,7 +145,7 @@ def test_an_address_with_credentials_is_refused_without_quoting_them(scheme: str
 
 def test_what_follows_the_question_mark_of_an_address_is_not_quoted():
     with pytest.raises(ConfigurationError, match=r"'s3://bucket/home' can not be opened") as error:
-        Storage("s3://bucket/home?secret_key=s3cr3t")
+        Home("s3://bucket/home?secret_key=s3cr3t")
 
     assert "s3cr3t" not in f"{error.value} {error.value.context} {error.value.__cause__}"
 
@@ -158,7 +158,7 @@ def test_an_object_store_that_is_away_when_it_is_opened_is_retriable(monkeypatch
     _opening_fails(monkeypatch, told)
 
     with pytest.raises(RetriableError) as error:
-        Storage("s3://bucket/home")
+        Home("s3://bucket/home")
 
     assert error.value.message == f"the storage 's3://bucket/home' does not answer: {told}"
     assert error.value.next_step == (
@@ -170,13 +170,13 @@ def test_a_bucket_that_is_not_there_is_a_configuration_error(monkeypatch: pytest
     _opening_fails(monkeypatch, "Bucket 'bucket' not found")
 
     with pytest.raises(ConfigurationError, match="can not be opened: Bucket 'bucket' not found"):
-        Storage("s3://bucket/home")
+        Home("s3://bucket/home")
 
 
 def test_addresses_keep_their_form(tmp_path: Path):
-    assert Storage(str(tmp_path)).uri("a/b") == f"{tmp_path}/a/b"
-    assert Storage(tmp_path.as_uri()).uri("a/b") == f"file://{tmp_path}/a/b"
-    assert Storage(f"{tmp_path.as_uri()}/").uri("a") == f"file://{tmp_path}/a"
+    assert Home(str(tmp_path)).uri("a/b") == f"{tmp_path}/a/b"
+    assert Home(tmp_path.as_uri()).uri("a/b") == f"file://{tmp_path}/a/b"
+    assert Home(f"{tmp_path.as_uri()}/").uri("a") == f"file://{tmp_path}/a"
 
 
 def test_the_home_is_what_the_environment_says(monkeypatch: pytest.MonkeyPatch):
@@ -194,17 +194,17 @@ def _opening_fails(monkeypatch: pytest.MonkeyPatch, told: str) -> None:
     def from_uri(address: str) -> None:
         raise OSError(told)
 
-    monkeypatch.setattr(home.fs, "FileSystem", SimpleNamespace(from_uri=from_uri))
+    monkeypatch.setattr(file_tree.fs, "FileSystem", SimpleNamespace(from_uri=from_uri))
 
 
-def _begin_writing(storage: Storage, name: str) -> None:
-    with storage.replacing(name) as path:
+def _begin_writing(storage: Home, name: str) -> None:
+    with storage.write_atomically(name) as path:
         with storage.filesystem.open_output_stream(path) as stream:
             stream.write(b"new")
         raise ZeroDivisionError
 
 
-def _everything(storage: Storage, folder: str) -> list[str]:
+def _everything(storage: Home, folder: str) -> list[str]:
     from pyarrow import fs
 
     found = storage.filesystem.get_file_info(fs.FileSelector(storage.path(folder)))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from builders.inbox_disk import FullShelf, PowerLostError, UncertainDisk
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.inbox_files import (
     DiskOperations,
     InboxEntry,
@@ -21,9 +21,7 @@ from contexture.storage.inbox_files import (
     decode_file,
     encode_entry,
     encode_file,
-    open_shelf,
 )
-from contexture.storage.inbox_reader import InboxReader
 from contexture.storage.inbox_writer import InboxUnavailableError, InboxWriter
 
 HEADERS = {"fiware-service": "city", "fiware-servicepath": "/"}
@@ -61,9 +59,9 @@ def write_all(shelf, contents, **settings) -> None:
 
 
 def test_what_was_kept_is_read_in_order_as_it_came(tmp_path: Path) -> None:
-    storage = Storage(str(tmp_path))
-    write_all(open_shelf(storage, "air"), [b"1", b"2\xff", b""])
-    reader = InboxReader(storage, "air")
+    storage = Home(str(tmp_path))
+    write_all(storage.publication("air").open_inbox_folder(), [b"1", b"2\xff", b""])
+    reader = storage.publication("air").inbox
     entries = list(reader.entries(reader.files()))
     assert [(entry.sequence, entry.headers, entry.body) for entry in entries] == [
         (0, HEADERS, b"1"),
@@ -73,20 +71,20 @@ def test_what_was_kept_is_read_in_order_as_it_came(tmp_path: Path) -> None:
 
 
 def test_an_inbox_that_never_got_anything_has_no_files(tmp_path: Path) -> None:
-    assert InboxReader(Storage(str(tmp_path)), "air").files() == ()
+    assert Home(str(tmp_path)).publication("air").inbox.files() == ()
 
 
 def test_an_object_store_keeps_whole_files(tmp_path: Path) -> None:
-    storage = Storage(str(tmp_path))
+    storage = Home(str(tmp_path))
     shelf = ObjectStoreInboxFolder(storage, "air/inbox")
     write_all(shelf, [b"1"])
-    reader = InboxReader(storage, "air")
+    reader = storage.publication("air").inbox
     assert [entry.body for entry in reader.entries(reader.files())] == [b"1"]
     assert shelf.used_bytes() == storage.size(f"air/inbox/{reader.files()[0].name}")
 
 
 def test_what_takes_room_is_told_while_a_run_takes_files_out(tmp_path: Path) -> None:
-    class Emptied(Storage):
+    class Emptied(Home):
         def files(self, folder: str, suffix: str = "") -> list[str]:
             # As it was a moment ago.
             return [*super().files(folder, suffix), "00000000000000001-a-000000000000"]
@@ -98,7 +96,7 @@ def test_what_takes_room_is_told_while_a_run_takes_files_out(tmp_path: Path) -> 
 
 
 def test_a_file_whose_answer_was_lost_does_not_stay(tmp_path: Path) -> None:
-    class Silent(Storage):
+    class Silent(Home):
         def write(self, relative: str, content: bytes) -> None:
             super().write(relative, content)
             raise RetriableError("no answer", next_step="wait")
@@ -112,8 +110,8 @@ def test_a_file_whose_answer_was_lost_does_not_stay(tmp_path: Path) -> None:
 
 
 def test_removing_takes_out_the_files_given_and_passes_over_those_gone(tmp_path: Path) -> None:
-    storage = Storage(str(tmp_path))
-    shelf, reader = open_shelf(storage, "air"), InboxReader(storage, "air")
+    storage = Home(str(tmp_path))
+    shelf, reader = storage.publication("air").open_inbox_folder(), storage.publication("air").inbox
     write_all(shelf, [b"1"])
     taken = reader.files()
     write_all(shelf, [b"2"])
@@ -123,11 +121,11 @@ def test_removing_takes_out_the_files_given_and_passes_over_those_gone(tmp_path:
 
 
 def test_half_written_and_foreign_files_are_not_seen(tmp_path: Path) -> None:
-    storage = Storage(str(tmp_path))
+    storage = Home(str(tmp_path))
     steps = DiskOperations(tmp_path / "air/inbox")
     steps.write(f".{InboxFile(1, 'a', 0).name}", b"half")
     steps.write("notes.txt", b"mine")
-    assert InboxReader(storage, "air").files() == ()
+    assert storage.publication("air").inbox.files() == ()
 
 
 def test_what_arrives_while_the_disk_is_waited_for_goes_into_one_file() -> None:
@@ -146,44 +144,44 @@ def test_what_arrives_while_the_disk_is_waited_for_goes_into_one_file() -> None:
 
 def test_times_rise_strictly_though_the_clock_stands_or_goes_back(tmp_path: Path) -> None:
     ticks = iter([5_000_000, 5_000_000, 3_000_000])
-    storage = Storage(str(tmp_path))
-    write_all(open_shelf(storage, "air"), [b"1", b"2", b"3"], clock_ns=lambda: next(ticks))
-    reader = InboxReader(storage, "air")
+    storage = Home(str(tmp_path))
+    write_all(storage.publication("air").open_inbox_folder(), [b"1", b"2", b"3"], clock_ns=lambda: next(ticks))
+    reader = storage.publication("air").inbox
     assert [entry.received_at_us for entry in reader.entries(reader.files())] == [5000, 5001, 5002]
 
 
 def test_arrivals_after_a_restart_follow_those_before_though_the_clock_went_back(tmp_path: Path) -> None:
-    storage = Storage(str(tmp_path))
+    storage = Home(str(tmp_path))
     before = iter([5_000_000_000, 5_000_000_000, 5_001_000_000])
-    write_all(open_shelf(storage, "air"), [b"1", b"2", b"3"], clock_ns=lambda: next(before))
-    write_all(open_shelf(storage, "air"), [b"4", b"5"], clock_ns=lambda: 4_000_000_000)
-    reader = InboxReader(storage, "air")
+    write_all(storage.publication("air").open_inbox_folder(), [b"1", b"2", b"3"], clock_ns=lambda: next(before))
+    write_all(storage.publication("air").open_inbox_folder(), [b"4", b"5"], clock_ns=lambda: 4_000_000_000)
+    reader = storage.publication("air").inbox
     assert [entry.body for entry in reader.entries(reader.files())] == [b"1", b"2", b"3", b"4", b"5"]
 
 
 def test_arrivals_follow_what_was_the_last_in_a_group_and_not_its_first(tmp_path: Path) -> None:
-    storage = Storage(str(tmp_path))
+    storage = Home(str(tmp_path))
     storage.write(f"air/inbox/{InboxFile(10, 'a', 0, 90).name}", encode_file([]))
-    write_all(open_shelf(storage, "air"), [b"1"], clock_ns=lambda: 50_000)
-    (_, file) = InboxReader(storage, "air").files()
+    write_all(storage.publication("air").open_inbox_folder(), [b"1"], clock_ns=lambda: 50_000)
+    (_, file) = storage.publication("air").inbox.files()
     assert (file.time_us, file.last_us) == (91, 91)
 
 
 def test_a_writer_whose_clock_is_behind_follows_what_another_one_has_written(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("contexture.storage.inbox_writer._MEASURE_SECONDS", 0)
-    storage = Storage(str(tmp_path))
-    behind = InboxWriter(open_shelf(storage, "air"), clock_ns=lambda: 1_000_000)
+    storage = Home(str(tmp_path))
+    behind = InboxWriter(storage.publication("air").open_inbox_folder(), clock_ns=lambda: 1_000_000)
     behind.submit(HEADERS, b"1").result(timeout=10)
-    write_all(open_shelf(storage, "air"), [b"2"], clock_ns=lambda: 9_000_000)
+    write_all(storage.publication("air").open_inbox_folder(), [b"2"], clock_ns=lambda: 9_000_000)
     for body in (b"3", b"4"):  # the first of them lets the writer look at the inbox
         behind.submit(HEADERS, body).result(timeout=10)
     behind.close()
-    reader = InboxReader(storage, "air")
+    reader = storage.publication("air").inbox
     assert [entry.body for entry in reader.entries(reader.files())] == [b"1", b"3", b"2", b"4"]
 
 
 def test_entries_of_several_writers_are_ordered_by_time_sequence_and_writer(tmp_path: Path) -> None:
-    storage = Storage(str(tmp_path))
+    storage = Home(str(tmp_path))
     written = {
         InboxFile(10, "b", 0): [(10, 0, b"1"), (40, 1, b"5")],
         InboxFile(20, "a", 7): [(20, 7, b"2"), (30, 8, b"4")],
@@ -193,7 +191,7 @@ def test_entries_of_several_writers_are_ordered_by_time_sequence_and_writer(tmp_
     for file, entries in written.items():
         content = encode_file([encode_entry(InboxEntry(us, number, {}, body)) for us, number, body in entries])
         storage.write(f"air/inbox/{file.name}", content)
-    reader = InboxReader(storage, "air")
+    reader = storage.publication("air").inbox
     assert b"".join(entry.body for entry in reader.entries(reader.files())) == b"123456"
 
 

@@ -12,22 +12,22 @@ from hypothesis import strategies as st
 
 from builders.outboxes import outbox, publication, records
 from contexture.errors import DefectError
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.publication_store import SHARD_FILE, PublicationFolder
+from contexture.storage.paths import SHARD_FILE, PublicationPaths
 
 RECORDS = 23
-FOLDER = PublicationFolder("vehicles")
+FOLDER = PublicationPaths("vehicles")
 
 
 @pytest.fixture(scope="module")
-def storage(tmp_path_factory: pytest.TempPathFactory) -> Storage:
-    return Storage(str(tmp_path_factory.mktemp("home")))
+def storage(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    return Home(str(tmp_path_factory.mktemp("home")))
 
 
 @pytest.fixture(scope="module")
-def manifest(storage: Storage) -> Manifest:
+def manifest(storage: Home) -> Manifest:
     """An outbox whose first shard is a file of row groups of five rows; its second shard is empty."""
     made = outbox(storage, publication(), 7, [records(*(f"car{number}" for number in range(RECORDS))), []])
     path = storage.path(f"{FOLDER.shard(made.outbox, 0)}/{SHARD_FILE}")
@@ -37,7 +37,7 @@ def manifest(storage: Storage) -> Manifest:
 
 @settings(deadline=None)
 @given(start=st.integers(0, RECORDS + 3), rows=st.integers(1, 12))
-def test_reading_begins_exactly_where_it_is_asked_to(storage: Storage, manifest: Manifest, start: int, rows: int):
+def test_reading_begins_exactly_where_it_is_asked_to(storage: Home, manifest: Manifest, start: int, rows: int):
     reader = OutboxShardReader(storage, manifest, 0, rows_per_batch=rows)
 
     batches = list(reader.batches(start))
@@ -48,7 +48,7 @@ def test_reading_begins_exactly_where_it_is_asked_to(storage: Storage, manifest:
     assert all(0 < batch.num_rows <= rows for batch in batches)
 
 
-def test_a_reader_knows_whose_records_it_reads(storage: Storage, manifest: Manifest):
+def test_a_reader_knows_whose_records_it_reads(storage: Home, manifest: Manifest):
     reader = OutboxShardReader(storage, manifest, 0)
 
     assert (reader.outbox_id, reader.sequence, reader.shard, reader.records) == ("outbox7", 7, 0, RECORDS)
@@ -57,20 +57,20 @@ def test_a_reader_knows_whose_records_it_reads(storage: Storage, manifest: Manif
     assert (first["topic"], first["key"], first["value"]) == ("cars", b"car22", b'{"id":"car22"}')
 
 
-def test_an_empty_shard_has_no_batches(storage: Storage, manifest: Manifest):
+def test_an_empty_shard_has_no_batches(storage: Home, manifest: Manifest):
     reader = OutboxShardReader(storage, manifest, 1)
 
     assert reader.records == 0
     assert list(reader.batches(0)) == []
 
 
-def test_a_shard_that_there_is_not_is_a_defect(storage: Storage, manifest: Manifest):
+def test_a_shard_that_there_is_not_is_a_defect(storage: Home, manifest: Manifest):
     with pytest.raises(DefectError, match="outbox outbox7 has no shard 5, only 2 shards"):
         OutboxShardReader(storage, manifest, 5)
 
 
 def test_positions_with_a_gap_are_a_defect_that_says_what_to_do(tmp_path: Path):
-    storage = Storage(str(tmp_path))
+    storage = Home(str(tmp_path))
     made = outbox(storage, publication(), 1, [records("a", "b", "c")])
     path = storage.path(f"{FOLDER.shard(made.outbox, 0)}/{SHARD_FILE}")
     table = pq.read_table(path, partitioning=None)

@@ -8,12 +8,12 @@ import pytest
 
 from builders.outboxes import outbox, publication, records
 from contexture.errors import ConfigurationError, DefectError
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.outboxes import Outboxes, Status
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import PublicationPaths
 
 VEHICLES = publication()
-FOLDER = PublicationFolder("vehicles")
+FOLDER = PublicationPaths("vehicles")
 STEPS: list[tuple[Status, set[Status]]] = [
     ("prepared", {"prepared", "approved", "rejected", "abandoned"}),
     ("approved", {"approved", "concluded", "abandoned"}),
@@ -32,32 +32,32 @@ ALL: tuple[Status, ...] = ("prepared", "approved", "concluded", "rejected", "aba
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return Storage(str(tmp_path))
+def storage(tmp_path: Path) -> Home:
+    return Home(str(tmp_path))
 
 
-def moved(storage: Storage, *steps: Status) -> Outboxes:
+def moved(storage: Home, *steps: Status) -> Outboxes:
     outbox(storage, VEHICLES, 1, [records("car1")], name="first")
-    outboxes = Outboxes(storage, "vehicles")
+    outboxes = storage.publication("vehicles").outboxes
     for step in steps:
-        outboxes.move("first", step, reason=f"to {step}")
+        outboxes.set_status("first", step, reason=f"to {step}")
     return outboxes
 
 
 @pytest.mark.parametrize("to", ALL)
 @pytest.mark.parametrize(("start", "reachable"), STEPS)
-def test_only_the_steps_of_the_story_are_allowed(storage: Storage, start: Status, reachable: set[Status], to: Status):
+def test_only_the_steps_of_the_story_are_allowed(storage: Home, start: Status, reachable: set[Status], to: Status):
     outboxes = moved(storage, *PATHS[start])
 
     if to in reachable:
-        assert outboxes.move("first", to, reason="asked").status == to
+        assert outboxes.set_status("first", to, reason="asked").status == to
     else:
         with pytest.raises(ConfigurationError, match=f"is {start} and can not become {to}"):
-            outboxes.move("first", to, reason="asked")
+            outboxes.set_status("first", to, reason="asked")
     assert outboxes.status("first").status == (to if to in reachable else start)
 
 
-def test_the_story_keeps_each_step_with_its_reason_once(storage: Storage):
+def test_the_story_keeps_each_step_with_its_reason_once(storage: Home):
     outboxes = moved(storage, "approved", "approved", "concluded", "concluded")
 
     steps = outboxes.status("first").steps
@@ -69,18 +69,18 @@ def test_the_story_keeps_each_step_with_its_reason_once(storage: Storage):
     assert [step.at for step in steps] == sorted(step.at for step in steps)
 
 
-def test_preparing_again_leaves_the_story_as_it_is(storage: Storage):
+def test_preparing_again_leaves_the_story_as_it_is(storage: Home):
     outboxes = moved(storage, "approved")
 
     assert outboxes.prepared(outboxes.manifest("first")).status == "approved"
 
 
-def test_pending_outboxes_come_in_order_of_sequence(storage: Storage):
+def test_pending_outboxes_come_in_order_of_sequence(storage: Home):
     for sequence, name in ((10, "c"), (2, "b"), (1, "a"), (3, "d")):
         outbox(storage, VEHICLES, sequence, [records("car1")], name=name)
-    outboxes = Outboxes(storage, "vehicles")
-    outboxes.move("b", "rejected", reason="refused")
-    outboxes.move("d", "approved", reason="good")
+    outboxes = storage.publication("vehicles").outboxes
+    outboxes.set_status("b", "rejected", reason="refused")
+    outboxes.set_status("d", "approved", reason="good")
 
     assert [(item.outbox, item.status) for item in outboxes.pending()] == [
         ("a", "prepared"),
@@ -90,7 +90,7 @@ def test_pending_outboxes_come_in_order_of_sequence(storage: Storage):
     assert [item.outbox for item in outboxes.all()] == ["a", "b", "d", "c"]
 
 
-def test_an_outbox_killed_before_its_status_was_written_blocks_nobody(storage: Storage):
+def test_an_outbox_killed_before_its_status_was_written_blocks_nobody(storage: Home):
     outboxes = moved(storage)
     storage.remove(FOLDER.status("first"))
 
@@ -99,26 +99,26 @@ def test_an_outbox_killed_before_its_status_was_written_blocks_nobody(storage: S
     assert [item.outbox for item in outboxes.pending()] == ["first"]
 
 
-def test_a_marker_that_was_not_removed_at_the_end_is_no_pending_outbox(storage: Storage):
+def test_a_marker_that_was_not_removed_at_the_end_is_no_pending_outbox(storage: Home):
     outboxes = moved(storage)
     marker = FOLDER.pending_marker(1, "first")
     content = storage.read(marker)
-    outboxes.move("first", "rejected", reason="refused")
+    outboxes.set_status("first", "rejected", reason="refused")
     storage.write(marker, content)
 
     assert outboxes.pending() == []
-    outboxes.move("first", "rejected", reason="again")
+    outboxes.set_status("first", "rejected", reason="again")
     assert not storage.exists(marker)
 
 
-def test_an_unknown_outbox_says_where_to_look(storage: Storage):
+def test_an_unknown_outbox_says_where_to_look(storage: Home):
     with pytest.raises(ConfigurationError, match="there is no outbox nothing of publication vehicles") as error:
-        Outboxes(storage, "vehicles").manifest("nothing")
+        storage.publication("vehicles").outboxes.manifest("nothing")
 
     assert error.value.next_step == "list them with: contexture outbox list"
 
 
-def test_a_document_that_is_none_of_ours_is_a_defect_and_names_its_path(storage: Storage):
+def test_a_document_that_is_none_of_ours_is_a_defect_and_names_its_path(storage: Home):
     outboxes = moved(storage)
     storage.write(FOLDER.status("first"), b'{"outbox": 1}')
 

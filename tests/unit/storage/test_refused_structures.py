@@ -11,22 +11,22 @@ import pytest
 
 from builders.structure_runs import registry_publication, structure_order
 from contexture.errors import ConfigurationError
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.orders import Retry
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.quarantine import refused_structures
+from contexture.storage.paths import PublicationPaths
+from contexture.storage.quarantine_retry import refused_structures
 from contexture.storage.schemas import QUARANTINE
 
-FOLDER = PublicationFolder("structures")
+FOLDER = PublicationPaths("structures")
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return Storage(str(tmp_path))
+def storage(tmp_path: Path) -> Home:
+    return Home(str(tmp_path))
 
 
-def refuse(storage: Storage, *refusals: tuple[int, str | None, str]) -> None:
+def refuse(storage: Home, *refusals: tuple[int, str | None, str]) -> None:
     """Writes ordinal, URN and rule of what `outbox1` refused."""
     rows = [
         dict.fromkeys(QUARANTINE.names)
@@ -34,42 +34,44 @@ def refuse(storage: Storage, *refusals: tuple[int, str | None, str]) -> None:
         | {"rule": rule, "severity": "error", "message": "wrong"}
         for ordinal, urn, rule in refusals
     ]
-    with storage.replacing(f"{FOLDER.quarantine('outbox1')}/structures.parquet") as path:
+    with storage.write_atomically(f"{FOLDER.quarantine('outbox1')}/structures.parquet") as path:
         pq.write_table(pa.Table.from_pylist(rows, schema=QUARANTINE), path)
 
 
-def chosen(storage: Storage, *rules: str) -> tuple[str, ...]:
+def chosen(storage: Home, *rules: str) -> tuple[str, ...]:
     order = structure_order(
         publication=registry_publication(), home=storage.root, run="again", mode="changes", sequence=2
     )
-    return refused_structures(order, Retry(outbox="outbox1", rules=rules))
+    return refused_structures(
+        Home(order.home).publication(order.publication.name), order, Retry(outbox="outbox1", rules=rules)
+    )
 
 
-def noted(storage: Storage) -> list[int]:
+def noted(storage: Home) -> list[int]:
     """Ordinals of what the run tries."""
     table = pq.read_table(storage.path(FOLDER.chosen("again")), partitioning=None)
     return [int(ordinal) for ordinal in table.column("ordinal").to_pylist()]
 
 
-def test_each_is_asked_for_once_and_noted_as_tried(storage: Storage) -> None:
+def test_each_is_asked_for_once_and_noted_as_tried(storage: Home) -> None:
     refuse(storage, (9, "urn:b", "identity"), (9, "urn:b", "schema"), (12, "urn:b", "schema"), (3, "urn:a", "schema"))
 
     assert (chosen(storage), noted(storage)) == (("urn:a", "urn:b"), [3, 9, 12])
 
 
-def test_rules_choose(storage: Storage) -> None:
+def test_rules_choose(storage: Home) -> None:
     refuse(storage, (9, "urn:b", "identity"), (3, "urn:a", "schema"))
 
     assert (chosen(storage, "identity"), noted(storage)) == (("urn:b",), [9])
 
 
-def test_what_has_no_name_stays_where_it_is(storage: Storage) -> None:
+def test_what_has_no_name_stays_where_it_is(storage: Home) -> None:
     refuse(storage, (9, None, "urn-missing"), (3, "urn:a", "schema"))
 
     assert (chosen(storage), noted(storage)) == (("urn:a",), [3])
 
 
-def test_nothing_to_ask_for_is_told(storage: Storage) -> None:
+def test_nothing_to_ask_for_is_told(storage: Home) -> None:
     refuse(storage, (9, None, "urn-missing"))
 
     with pytest.raises(ConfigurationError, match="nothing says which structures they are"):

@@ -12,31 +12,30 @@ from builders.outboxes import publication
 from builders.states import Held, approved, held
 from contexture.publications import fingerprint
 from contexture.storage.conclusion import conclude
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest, Mode
 from contexture.storage.orders import StageOrder
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.paths import PublicationPaths
 from contexture.storage.retention import expire
 from fakes.failing_storage import FailingStorage, KilledError
 
 VEHICLES = publication()
-FOLDER = PublicationFolder("vehicles")
+FOLDER = PublicationPaths("vehicles")
 DAY = timedelta(days=1)
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return Storage(str(tmp_path))
+def storage(tmp_path: Path) -> Home:
+    return Home(str(tmp_path))
 
 
-def concluded(storage: Storage, sequence: int, *cars: str) -> Manifest:
+def concluded(storage: Home, sequence: int, *cars: str) -> Manifest:
     manifest = approved(storage, VEHICLES, sequence, [Held(name) for name in cars])
-    conclude(storage, manifest, cluster="cluster1", target="kafka1")
+    conclude(storage.publication(manifest.publication), manifest, cluster="cluster1", target="kafka1")
     return manifest
 
 
-def failed(storage: Storage, run: str, sequence: int, mode: Mode = "changes") -> tuple[str, ...]:
+def failed(storage: Home, run: str, sequence: int, mode: Mode = "changes") -> tuple[str, ...]:
     """What a run leaves that came to no outbox; gives its folders."""
     order = StageOrder(
         publication=VEHICLES,
@@ -53,11 +52,11 @@ def failed(storage: Storage, run: str, sequence: int, mode: Mode = "changes") ->
     return folders
 
 
-def left(storage: Storage, folders: tuple[str, ...]) -> list[str]:
+def left(storage: Home, folders: tuple[str, ...]) -> list[str]:
     return [folder for folder in folders if storage.exists(folder)]
 
 
-def age(storage: Storage, relative: str, days: int) -> None:
+def age(storage: Home, relative: str, days: int) -> None:
     """Lets a file, or all of a folder, be as old as this."""
     path = Path(storage.path(relative))
     at = (datetime.now(UTC) - days * DAY).timestamp()
@@ -65,12 +64,12 @@ def age(storage: Storage, relative: str, days: int) -> None:
         os.utime(file, (at, at))
 
 
-def removed(storage: Storage, days: int = 0) -> list[str]:
+def removed(storage: Home, days: int = 0) -> list[str]:
     """Lets so many days go by."""
-    return expire(storage, "vehicles", archive_days=30, now=datetime.now(UTC) + days * DAY)
+    return expire(storage.publication("vehicles"), archive_days=30, now=datetime.now(UTC) + days * DAY)
 
 
-def test_what_ended_before_the_archive_begins_is_removed_with_all_that_belongs_to_it(storage: Storage):
+def test_what_ended_before_the_archive_begins_is_removed_with_all_that_belongs_to_it(storage: Home):
     old = concluded(storage, 1, "car1")
     approved(storage, VEHICLES, 2, [Held("car2")])
     for path in (FOLDER.landing(old.run), FOLDER.quarantine("outbox1"), FOLDER.report("outbox1")):
@@ -87,13 +86,13 @@ def test_what_ended_before_the_archive_begins_is_removed_with_all_that_belongs_t
         FOLDER.orders(old.run),
     )
     assert left(storage, gone) == []
-    assert [item.outbox for item in Outboxes(storage, "vehicles").all()] == ["outbox2"]
+    assert [item.outbox for item in storage.publication("vehicles").outboxes.all()] == ["outbox2"]
     assert held(storage, "vehicles") == {"car1": "a"}
 
 
 def test_a_removal_that_was_cut_short_is_ended(tmp_path: Path):
     for changes in range(6):
-        storage = Storage(str(tmp_path / str(changes)))
+        storage = Home(str(tmp_path / str(changes)))
         concluded(storage, 1, "car1")
         with pytest.raises(KilledError):
             removed(FailingStorage(storage.root, changes), 31)
@@ -103,7 +102,7 @@ def test_a_removal_that_was_cut_short_is_ended(tmp_path: Path):
         assert storage.folders(FOLDER.outboxes()) == []
 
 
-def test_pieces_of_an_outbox_that_never_became_ready_go_too(storage: Storage):
+def test_pieces_of_an_outbox_that_never_became_ready_go_too(storage: Home):
     concluded(storage, 1, "car1")
     pieces = (FOLDER.outbox("half"), FOLDER.quarantine("half"), FOLDER.report("half"))
     for folder in pieces:
@@ -115,7 +114,7 @@ def test_pieces_of_an_outbox_that_never_became_ready_go_too(storage: Storage):
     assert left(storage, pieces) == []
 
 
-def test_what_runs_that_failed_before_an_outbox_have_read_goes_too(storage: Storage):
+def test_what_runs_that_failed_before_an_outbox_have_read_goes_too(storage: Home):
     folders = failed(storage, "broken", 1)
     concluded(storage, 1, "car1")
 
@@ -127,7 +126,7 @@ def test_what_runs_that_failed_before_an_outbox_have_read_goes_too(storage: Stor
 
 def test_that_is_done_again_when_it_was_cut_short(tmp_path: Path):
     for changes in range(3):
-        storage = Storage(str(tmp_path / str(changes)))
+        storage = Home(str(tmp_path / str(changes)))
         folders = failed(storage, "broken", 1)
         concluded(storage, 1, "car1")
         age(storage, FOLDER.orders("broken"), 31)
@@ -139,7 +138,7 @@ def test_that_is_done_again_when_it_was_cut_short(tmp_path: Path):
         assert left(storage, folders) == []
 
 
-def test_a_failed_backfill_goes_whatever_its_number(storage: Storage):
+def test_a_failed_backfill_goes_whatever_its_number(storage: Home):
     folders = failed(storage, "replay", 9, mode="backfill")
     concluded(storage, 1, "car1")
 
@@ -148,7 +147,7 @@ def test_a_failed_backfill_goes_whatever_its_number(storage: Storage):
     assert left(storage, folders) == []
 
 
-def test_a_run_that_still_waits_for_an_answer_keeps_what_it_has_read(storage: Storage):
+def test_a_run_that_still_waits_for_an_answer_keeps_what_it_has_read(storage: Home):
     concluded(storage, 1, "car1")
     folders = failed(storage, "waiting", 2)
 
@@ -157,7 +156,7 @@ def test_a_run_that_still_waits_for_an_answer_keeps_what_it_has_read(storage: St
     assert left(storage, folders) == list(folders)
 
 
-def test_an_old_run_whose_outbox_ended_lately_keeps_everything(storage: Storage):
+def test_an_old_run_whose_outbox_ended_lately_keeps_everything(storage: Home):
     waited = concluded(storage, 1, "car1")
     storage.write(f"{FOLDER.landing(waited.run)}/part.parquet", b"")
     age(storage, FOLDER.orders(waited.run), 31)
@@ -168,7 +167,7 @@ def test_an_old_run_whose_outbox_ended_lately_keeps_everything(storage: Storage)
     assert left(storage, kept) == list(kept)
 
 
-def test_nothing_is_taken_for_fruitless_where_a_manifest_can_not_be_read(storage: Storage):
+def test_nothing_is_taken_for_fruitless_where_a_manifest_can_not_be_read(storage: Home):
     folders = failed(storage, "broken", 1)
     concluded(storage, 1, "car1")
     age(storage, FOLDER.orders("broken"), 31)
@@ -179,7 +178,7 @@ def test_nothing_is_taken_for_fruitless_where_a_manifest_can_not_be_read(storage
     assert left(storage, folders) == list(folders)
 
 
-def test_an_order_that_nobody_can_read_keeps_no_landing(storage: Storage):
+def test_an_order_that_nobody_can_read_keeps_no_landing(storage: Home):
     folders = failed(storage, "broken", 1)
     concluded(storage, 1, "car1")
     storage.write(FOLDER.order("broken"), b"{")
@@ -190,7 +189,7 @@ def test_an_order_that_nobody_can_read_keeps_no_landing(storage: Storage):
     assert left(storage, folders) == []
 
 
-def test_halves_of_files_that_a_killed_process_left_in_state_go_after_a_day(storage: Storage):
+def test_halves_of_files_that_a_killed_process_left_in_state_go_after_a_day(storage: Home):
     concluded(storage, 1, "car1")
     for name in (".base-1.parquet.0123", ".base-2.parquet.4567"):
         storage.write(f"{FOLDER.state()}/{name}", b"half")

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from contexture.storage.home import Storage
-from contexture.storage.shrink_report import SHOWN, ShrinkReport, read_shrink_report, write_shrink_report
+from contexture.storage.home import Home
+from contexture.storage.shrink_report import SHOWN, ShrinkReport
 
 
 def test_the_first_identities_are_kept_and_all_of_them_counted(tmp_path) -> None:
-    storage = Storage(str(tmp_path))
+    storage = Home(str(tmp_path))
     identities = [f"car{number}".encode() for number in range(SHOWN + 1)]
-    write_shrink_report(storage, "vehicles", "run1", count=900, held=1000, limit=200, identities=identities)
-    found = read_shrink_report(storage, "vehicles", "run1")
+    storage.publication("vehicles").run("run1").write_shrink_report(
+        ShrinkReport.of(identities, count=900, held=1000, limit=200)
+    )
+    found = storage.publication("vehicles").run("run1").shrink_report()
     assert found is not None
     assert (found.count, found.held, found.limit, len(found.identities)) == (900, 1000, 200, SHOWN)
     assert found.identities[:2] == ("car0", "car1")
 
 
 def test_bytes_that_are_no_text_do_no_harm(tmp_path) -> None:
-    storage = Storage(str(tmp_path))
-    write_shrink_report(storage, "vehicles", "run1", count=2, held=2, limit=0, identities=[b"\xff", "urn"])
+    storage = Home(str(tmp_path))
+    storage.publication("vehicles").run("run1").write_shrink_report(
+        ShrinkReport.of([b"\xff", "urn"], count=2, held=2, limit=0)
+    )
     kept = ShrinkReport(count=2, held=2, limit=0, identities=("\ufffd", "urn"))
-    assert read_shrink_report(storage, "vehicles", "run1") == kept
+    assert storage.publication("vehicles").run("run1").shrink_report() == kept
 
 
 def test_a_run_that_was_not_held_up_has_none(tmp_path) -> None:
-    storage = Storage(str(tmp_path))
-    assert read_shrink_report(storage, "vehicles", "run1") is None
+    storage = Home(str(tmp_path))
+    assert storage.publication("vehicles").run("run1").shrink_report() is None
     storage.write("vehicles/runs/run1/vanishing.json", b"{")
-    assert read_shrink_report(storage, "vehicles", "run1") is None
+    assert storage.publication("vehicles").run("run1").shrink_report() is None

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from builders.states import Held, state_table, write_files
 from contexture.records.changes.identity_hashes import hash_words
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.schemas import STATE
-from contexture.storage.state import State, StateIndex, StatePointer
+from contexture.storage.state import StateIndex, StatePointer
 from contexture.storage.state_files import latest
 
 NAMES = st.sampled_from(["car1", "car2", "car3", "car4"])
@@ -95,7 +95,7 @@ def test_words_of_sliced_and_chunked_hashes_are_those_of_their_rows():
 
 
 def test_before_the_first_run_there_is_an_empty_state(tmp_path: Path):
-    state = State(Storage(str(tmp_path)), "vehicles")
+    state = Home(str(tmp_path)).publication("vehicles").state
 
     assert state.pointer() == StatePointer()
     assert state.table(state.pointer()).schema == STATE
@@ -103,13 +103,13 @@ def test_before_the_first_run_there_is_an_empty_state(tmp_path: Path):
 
 
 def test_the_files_of_a_pointer_are_read_one_over_the_other(tmp_path: Path):
-    state = State(Storage(str(tmp_path)), "vehicles")
+    state = Home(str(tmp_path)).publication("vehicles").state
     pointer = write_files(
         state,
         [Held("car1", "a"), Held("car2", "a"), Held("car3", "a")],
         [Held("car2", "b"), Held("car3", removed=True), Held("car4", "d")],
     )
-    state.point(pointer)
+    state.commit(pointer)
 
     table = state.table(state.pointer(), ["key", "content_hash"])
 

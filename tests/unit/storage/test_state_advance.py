@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from builders.outboxes import publication
 from builders.states import Held, approved, held, state_table
 from contexture.storage.conclusion import conclude
-from contexture.storage.home import Storage
+from contexture.storage.file_tree import FileTree
+from contexture.storage.folder import StoredFolder
+from contexture.storage.home import Home
 from contexture.storage.state import State, StatePointer
 from contexture.storage.state_files import ROWS_IN_GROUP
 from contexture.storage.state_updates import Written, advance, merge_from
@@ -23,23 +25,22 @@ CARS = [Held(f"car{number}") for number in range(12)]
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return Storage(str(tmp_path))
+def storage(tmp_path: Path) -> Home:
+    return Home(str(tmp_path))
 
 
-def told(storage: Storage, sequence: int, *files: list[Held]) -> str:
+def changes(home: FileTree, sequence: int, *files: list[Held]) -> StoredFolder:
     """A folder of what a run changed, as its shards wrote it."""
-    folder = f"changes{sequence}"
+    folder = StoredFolder(home, f"changes{sequence}")
     for number, rows in enumerate(files):
-        with storage.replacing(f"{folder}/shard-{number:05d}.parquet") as path:
-            pq.write_table(state_table(rows), path, filesystem=storage.filesystem)
+        folder.write_table(f"shard-{number:05d}.parquet", state_table(rows))
     return folder
 
 
 def advanced(
     state: State, before: StatePointer, sequence: int, *files: list[Held], rows_in_chunk: int = 100
 ) -> StatePointer:
-    folder = told(state.storage, sequence, *files)
+    folder = changes(state.folder.home, sequence, *files)
     written = advance(state, before, folder, sequence, rows_in_chunk=rows_in_chunk)
     return pointing(written)
 
@@ -89,8 +90,8 @@ def test_rows_are_rewritten_some_times_and_not_once_a_run():
     assert written < 2_000_000
 
 
-def test_few_changes_write_few_rows(storage: Storage):
-    state = State(storage, "vehicles")
+def test_few_changes_write_few_rows(storage: Home):
+    state = storage.publication("vehicles").state
     base = advanced(state, StatePointer(), 1, CARS)
 
     after = advanced(state, base, 2, [Held("car3", "b"), Held("car99")])
@@ -99,8 +100,8 @@ def test_few_changes_write_few_rows(storage: Storage):
     assert after.identities == 13
 
 
-def test_much_at_once_is_sorted_in_chunks_and_ends_as_one_file(storage: Storage):
-    state = State(storage, "vehicles")
+def test_much_at_once_is_sorted_in_chunks_and_ends_as_one_file(storage: Home):
+    state = storage.publication("vehicles").state
     twice = [CARS, [Held(row.name, "b") for row in CARS[:5]]]
 
     pointer = advanced(state, StatePointer(), 1, *twice, rows_in_chunk=3)
@@ -109,8 +110,8 @@ def test_much_at_once_is_sorted_in_chunks_and_ends_as_one_file(storage: Storage)
     assert held(storage, "vehicles", pointer) == {row.name: "b" if row in CARS[:5] else "a" for row in CARS}
 
 
-def test_chunks_of_one_run_do_not_count_an_identity_twice(storage: Storage):
-    state = State(storage, "vehicles")
+def test_chunks_of_one_run_do_not_count_an_identity_twice(storage: Home):
+    state = storage.publication("vehicles").state
     base = advanced(state, StatePointer(), 1, [Held(f"car{number}") for number in range(100)])
     changes = [[Held("new1"), Held("car1", removed=True)], [Held("new1", "b"), Held("car2", "c")]]
 
@@ -121,14 +122,14 @@ def test_chunks_of_one_run_do_not_count_an_identity_twice(storage: Storage):
     assert len(held(storage, "vehicles", after)) == 100
 
 
-def test_the_files_are_sorted_in_small_row_groups_and_say_where_entities_lie(storage: Storage):
-    state = State(storage, "vehicles")
+def test_the_files_are_sorted_in_small_row_groups_and_say_where_entities_lie(storage: Home):
+    state = storage.publication("vehicles").state
 
     pointer = advanced(
         state, StatePointer(), 1, [Held(f"car{number}") for number in range(ROWS_IN_GROUP + 1)], rows_in_chunk=10_000
     )
 
-    metadata = pq.ParquetFile(storage.path(state.path(pointer.files[0]))).metadata
+    metadata = pq.ParquetFile(storage.path(state.folder.path_of(pointer.files[0]))).metadata
     first, second = (metadata.row_group(group) for group in range(metadata.num_row_groups))
     place = metadata.schema.names.index("entity_hash")
     assert (first.num_rows, second.num_rows) == (ROWS_IN_GROUP, 1)
@@ -138,11 +139,11 @@ def test_the_files_are_sorted_in_small_row_groups_and_say_where_entities_lie(sto
 def test_the_same_runs_write_the_same_bytes(tmp_path: Path):
     written = []
     for home in ("here", "there"):
-        state = State(Storage(str(tmp_path / home)), "vehicles")
+        state = Home(str(tmp_path / home)).publication("vehicles").state
         pointer = advanced(state, StatePointer(), 1, CARS, rows_in_chunk=5)
         pointer = advanced(state, pointer, 2, [Held("car3", "b"), Held("car4", removed=True)])
         pointer = advanced(state, pointer, 3, [Held("car5", "c")])
-        written.append({name: state.storage.read(state.path(name)) for name in pointer.files})
+        written.append({name: state.folder.read(name) for name in pointer.files})
 
     assert written[0] == written[1]
     assert len(written[0]) == 1
@@ -151,17 +152,19 @@ def test_the_same_runs_write_the_same_bytes(tmp_path: Path):
 def test_wherever_concluding_dies_the_state_is_the_old_or_the_new_one(tmp_path: Path):
     died = 0
     while True:
-        storage = Storage(str(tmp_path / str(died)))
-        state = State(storage, "vehicles")
-        state.point(advanced(state, StatePointer(), 1, CARS))
+        storage = Home(str(tmp_path / str(died)))
+        state = storage.publication("vehicles").state
+        state.commit(advanced(state, StatePointer(), 1, CARS))
         manifest = approved(storage, VEHICLES, 2, [Held("car1", "b")])
         try:
-            conclude(FailingStorage(storage.root, died), manifest, cluster="c", target="t")
+            conclude(
+                FailingStorage(storage.root, died).publication(manifest.publication), manifest, cluster="c", target="t"
+            )
         except KilledError:
             assert held(storage, "vehicles")["car1"] == ("b" if state.pointer().generation else "a")
         else:
             break
-        again = conclude(storage, manifest, cluster="c", target="t")
+        again = conclude(storage.publication(manifest.publication), manifest, cluster="c", target="t")
         assert (held(storage, "vehicles")["car1"], again.identities, again.format) == ("b", 12, 3)
         died += 1
     # Delta, pointer, status and marker.
@@ -189,7 +192,7 @@ RUNS = st.lists(
 def test_any_sequence_of_runs_reads_like_a_dict(
     tmp_path_factory: pytest.TempPathFactory, runs: list[list[Held]], rows_in_chunk: int
 ):
-    state = State(Storage(str(tmp_path_factory.mktemp("home"))), "vehicles")
+    state = Home(str(tmp_path_factory.mktemp("home"))).publication("vehicles").state
     pointer, expected = StatePointer(), dict[str, str]()
     for sequence, rows in enumerate([CARS, *runs], 1):
         pointer = advanced(state, pointer, sequence, rows, rows_in_chunk=rows_in_chunk)
@@ -197,5 +200,5 @@ def test_any_sequence_of_runs_reads_like_a_dict(
             expected.pop(row.name, None)
             if not row.removed:
                 expected[row.name] = row.content
-        assert held(state.storage, "vehicles", pointer) == expected
+        assert held(state.folder.home, "vehicles", pointer) == expected
         assert pointer.identities == len(expected)

@@ -17,7 +17,7 @@ from builders.states import Held, approved, held, state_table, write_files
 from contexture.errors import RetriableError
 from contexture.events import identity_hash
 from contexture.storage.conclusion import conclude
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.schemas import STATE
 from contexture.storage.state import INDEXED, State, StateLookup
 from contexture.storage.state_files import ROWS_IN_GROUP, StateFile, merged
@@ -41,7 +41,7 @@ ROWS = st.lists(
 
 @pytest.fixture
 def state(tmp_path: Path) -> State:
-    return State(Storage(str(tmp_path)), "vehicles")
+    return Home(str(tmp_path)).publication("vehicles").state
 
 
 def hashes(*names: str) -> Any:
@@ -63,13 +63,23 @@ def contents(files: Iterable[Iterable[Held]]) -> dict[str, str]:
 
 def test_a_state_that_runs_have_moved_on_twice_meanwhile_is_read_again(tmp_path: Path):
     """As a backfill may meet it, which plans beside normal runs."""
-    storage, cars = Storage(str(tmp_path)), [Held(f"car{number}") for number in range(3)]
-    conclude(storage, approved(storage, publication(), 1, cars), cluster="c", target="t")
-    state = State(storage, "vehicles")
+    storage, cars = Home(str(tmp_path)), [Held(f"car{number}") for number in range(3)]
+    conclude(
+        storage.publication("vehicles"),
+        approved(storage, publication(), 1, cars),
+        cluster="c",
+        target="t",
+    )
+    state = storage.publication("vehicles").state
     before = state.reader(state.pointer())
     for sequence in (2, 3):
         changed = [Held(f"car{number}", str(sequence)) for number in range(3)]
-        conclude(storage, approved(storage, publication(), sequence, changed), cluster="c", target="t")
+        conclude(
+            storage.publication("vehicles"),
+            approved(storage, publication(), sequence, changed),
+            cluster="c",
+            target="t",
+        )
 
     with pytest.raises(RetriableError, match="runs have moved state on while it was read"):
         before.table(["identity"])
@@ -111,16 +121,16 @@ def test_all_attributes_of_an_entity_are_found_by_its_hash(state: State):
 def test_whatever_is_asked_the_files_read_like_a_dict(
     tmp_path_factory: pytest.TempPathFactory, files: list[list[Held]], rows_at_once: int, asked: list[str]
 ):
-    state = State(Storage(str(tmp_path_factory.mktemp("home"))), "vehicles")
+    state = Home(str(tmp_path_factory.mktemp("home"))).publication("vehicles").state
     expected = contents(files)
     pointer = write_files(state, *files)
     reader = state.reader(pointer)
 
-    opened = [StateFile(state.storage, state.path(name)) for name in pointer.files]
+    opened = [StateFile(state.folder, name) for name in pointer.files]
     pieces = list(merged(opened, STATE.names, rows_at_once=rows_at_once))
     order = [row for piece in pieces for row in piece["entity_hash"].to_pylist()]
 
-    assert held(state.storage, "vehicles", pointer) == expected
+    assert held(state.folder.home, "vehicles", pointer) == expected
     assert names(reader.of_entities(hashes(*asked), STATE.names)) == sorted({*asked} & {*expected})
     assert order == sorted(order)
     assert len(order) == len(expected)
@@ -161,7 +171,7 @@ def test_contents_are_looked_up_with_their_times_where_that_is_asked_for(state: 
     found = StateLookup(reader, times=True).contents_and_times(asked, asked)
 
     assert found == [(b"b".ljust(32), noon), (None, None), (b"a".ljust(32), noon)]
-    empty = State(state.storage, "none")
+    empty = state.folder.home.publication("none").state
     assert StateLookup(empty.reader(empty.pointer()), times=True).contents_and_times(asked, asked) == [(None, None)] * 3
 
 

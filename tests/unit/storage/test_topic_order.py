@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contexture.storage import topic_order
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
+from contexture.storage.home import Home
 from contexture.storage.schemas import OUTBOX, with_headers
 from contexture.storage.topic_order import group_by_topics, needs_groups
 
@@ -36,7 +37,7 @@ def write(storage, topics, row_group=7):
         "header:id": [f"h{row}".encode() for row in rows],
     }
     table = pa.Table.from_pydict({name: list(values) for name, values in columns.items()}, schema=SCHEMA)
-    with storage.replacing(FILE) as path:
+    with storage.write_atomically(FILE) as path:
         pq.write_table(table, path, row_group_size=row_group)
 
 
@@ -47,10 +48,12 @@ def read(storage):
 @given(st.lists(st.sampled_from([f"t{number}" for number in range(9)]), min_size=1, max_size=60), st.integers(1, 8))
 @settings(max_examples=60, deadline=None)
 def test_every_transaction_has_few_topics_and_every_topic_its_records_in_order(tmp_path_factory, topics, size):
-    storage = Storage(str(tmp_path_factory.mktemp("home")))
+    storage = Home(str(tmp_path_factory.mktemp("home")))
     write(storage, topics)
 
-    transactions = group_by_topics(storage, FILE, topics, transaction_records=size, topics_of_a_group=2)
+    transactions = group_by_topics(
+        StoredFolder(storage, ""), FILE, topics, transaction_records=size, topics_of_a_group=2
+    )
 
     rows = read(storage)
     assert [row["position"] for row in rows] == list(range(len(topics)))
@@ -68,12 +71,12 @@ def test_every_transaction_has_few_topics_and_every_topic_its_records_in_order(t
 
 
 def test_a_record_keeps_all_it_has_but_its_place(tmp_path):
-    storage = Storage(str(tmp_path))
+    storage = Home(str(tmp_path))
     topics = ["c", "a", "b", "a", "c"]
     write(storage, topics)
     before = {row["batch"]: row for row in read(storage)}
 
-    assert group_by_topics(storage, FILE, topics, transaction_records=100, topics_of_a_group=2) == 2
+    assert group_by_topics(StoredFolder(storage, ""), FILE, topics, transaction_records=100, topics_of_a_group=2) == 2
 
     rows = read(storage)
     assert [(row["topic"], row["batch"], row["transaction"]) for row in rows] == [
@@ -93,11 +96,11 @@ def test_a_record_keeps_all_it_has_but_its_place(tmp_path):
 def test_what_is_held_at_once_changes_no_group(tmp_path, monkeypatch, rows, large):
     monkeypatch.setattr(topic_order, "_ROWS", rows)
     monkeypatch.setattr(topic_order, "_BYTES", large)
-    storage = Storage(str(tmp_path))
+    storage = Home(str(tmp_path))
     topics = [f"t{number % 6}" for number in range(30)]
     write(storage, topics)
 
-    assert group_by_topics(storage, FILE, topics, transaction_records=4, topics_of_a_group=2) == 9
+    assert group_by_topics(StoredFolder(storage, ""), FILE, topics, transaction_records=4, topics_of_a_group=2) == 9
 
     found = [(row["topic"], row["batch"]) for row in read(storage)]
     assert [{topic for topic, _ in found[first : first + 10]} for first in (0, 10, 20)] == [
@@ -111,10 +114,10 @@ def test_what_is_held_at_once_changes_no_group(tmp_path, monkeypatch, rows, larg
 def test_the_same_shard_gives_the_same_file(tmp_path):
     digests = set()
     for home in ("here", "there"):
-        storage = Storage(str(tmp_path / home))
+        storage = Home(str(tmp_path / home))
         topics = [f"t{number * 7 % 11}" for number in range(50)]
         write(storage, topics)
-        group_by_topics(storage, FILE, topics, transaction_records=6, topics_of_a_group=3)
+        group_by_topics(StoredFolder(storage, ""), FILE, topics, transaction_records=6, topics_of_a_group=3)
         digests.add(storage.sha256(FILE))
     assert len(digests) == 1
 

@@ -10,22 +10,20 @@ from builders.outboxes import NOON, publication, records, say_whom
 from builders.states import Held, approved
 from contexture.errors import DefectError
 from contexture.storage.conclusion import conclude
-from contexture.storage.delivery import DeadLetterIndex, dead_letters_of, without_dead_letters
-from contexture.storage.home import Storage
+from contexture.storage.delivery import DeadLetterIndex, without_dead_letters
+from contexture.storage.home import Home
 from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.state import State
+from contexture.storage.paths import PublicationPaths
 from contexture.storage.state_updates import UNKNOWN_CONTENT
 from fakes.failing_storage import FailingStorage, KilledError
 
 VEHICLES = publication()
-FOLDER = PublicationFolder("vehicles")
+FOLDER = PublicationPaths("vehicles")
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return Storage(str(tmp_path))
+def storage(tmp_path: Path) -> Home:
+    return Home(str(tmp_path))
 
 
 def telling(storage, sequence, delta, *shards, identities=None):
@@ -37,11 +35,17 @@ def telling(storage, sequence, delta, *shards, identities=None):
 
 def concluded(storage, manifest, **refused):
     shards = {int(name.removeprefix("shard")): tuple(positions) for name, positions in refused.items()}
-    return conclude(storage, manifest, cluster="c", target="t", dead_letters=DeadLetterIndex(shards=shards))
+    return conclude(
+        storage.publication(manifest.publication),
+        manifest,
+        cluster="c",
+        target="t",
+        dead_letters=DeadLetterIndex(shards=shards),
+    )
 
 
 def rows_of(storage):
-    state = State(storage, "vehicles")
+    state = storage.publication("vehicles").state
     return {row["identity"].decode(): row for row in state.table(state.pointer()).to_pylist()}
 
 
@@ -132,21 +136,21 @@ def test_an_outbox_that_does_not_say_whom_it_tells_is_not_concluded(storage):
     manifest = approved(storage, VEHICLES, 1, [Held("car1")], [records("car1")])
     with pytest.raises(DefectError, match="does not name its records' identities"):
         concluded(storage, manifest, shard0=[0])
-    assert State(storage, "vehicles").pointer().sequence == 0
+    assert storage.publication("vehicles").state.pointer().sequence == 0
 
 
 def test_what_was_refused_is_kept_and_told(storage):
     manifest = telling(storage, 1, [Held("car1"), Held("car2")], records("car1", "car2"))
     concluded(storage, manifest, shard0=[1])
-    assert dead_letters_of(storage, manifest).shards == {0: (1,)}
-    last = Outboxes(storage, "vehicles").status("outbox1").steps[-1]
+    assert storage.publication(manifest.publication).outbox(manifest.outbox).dead_letters().shards == {0: (1,)}
+    last = storage.publication("vehicles").outboxes.status("outbox1").steps[-1]
     assert last.reason == "2 records committed, 1 of them to the dead-letter topic"
 
 
 def test_an_outbox_without_refusals_keeps_nothing(storage):
     manifest = telling(storage, 1, [Held("car1")], records("car1"))
     concluded(storage, manifest)
-    assert dead_letters_of(storage, manifest).count == 0
+    assert storage.publication(manifest.publication).outbox(manifest.outbox).dead_letters().count == 0
     assert not storage.exists(FOLDER.dead_letters("outbox1"))
 
 
@@ -163,8 +167,14 @@ def test_concluding_that_was_cut_short_is_ended_by_doing_it_again(storage, died)
     manifest = telling(storage, 2, [Held("car1", "b", 2), Held("car3", "b", 2)], records("car1", "car3"))
     refused = DeadLetterIndex(shards={0: (0, 1)})
     try:
-        conclude(FailingStorage(storage.root, died), manifest, cluster="c", target="t", dead_letters=refused)
+        conclude(
+            FailingStorage(storage.root, died).publication(manifest.publication),
+            manifest,
+            cluster="c",
+            target="t",
+            dead_letters=refused,
+        )
     except KilledError:
-        conclude(storage, manifest, cluster="c", target="t", dead_letters=refused)
+        conclude(storage.publication(manifest.publication), manifest, cluster="c", target="t", dead_letters=refused)
     assert shown(storage) == {"car1": ("a", True), "car2": ("a", False)}
-    assert State(storage, "vehicles").pointer().sequence == 2
+    assert storage.publication("vehicles").state.pointer().sequence == 2

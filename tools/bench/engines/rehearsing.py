@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.orders import StageOrder
-from contexture.storage.outboxes import Outboxes
 from contexture_sandbox.kafka import EmbeddedKafka
 from tools.bench.engines.submitting import Staged, Submits
 from tools.bench.outbox_files import PUBLICATION
@@ -64,7 +63,7 @@ class Rehearsal:
         """A whole run; seconds of each step."""
         run = RehearsedRun(home, self.entities)
         staged = self._staged(run)
-        manifest = Outboxes(Storage(home), PUBLICATION).manifest(str(staged.result.outbox))
+        manifest = Home(home).publication(PUBLICATION).outboxes.manifest(str(staged.result.outbox))
         run.publish(manifest, kafka)
         return {"stage": staged.seconds, **run.taken.seconds}
 

@@ -12,9 +12,8 @@ from pathlib import Path
 
 from contexture.java.runtime import find_java
 from contexture.sources.http.connection import BrokerConnection
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.orders import StageOrder, StageResult
-from contexture.storage.publication_store import PublicationFolder
 from contexture_airflow.spark_class_data import java_options, record_class_data
 from contexture_sandbox.ports import LOOPBACK
 from tools.bench.engines.accounting import ProcessorTime, all_times, command_line, tree_seconds
@@ -73,18 +72,20 @@ class Submits:
         Raises:
             RuntimeError: the job failed; its log's last lines are in the message.
         """
-        storage, layout = Storage(order.home), PublicationFolder(order.publication.name)
-        storage.write(layout.order(order.run), order.to_json())
+        run = Home(order.home).publication(order.publication.name).run(order.run)
+        run.write_order(order)
         workers = [worker.pid for worker in self.spark.workers]
         books = ProcessorTime({EXECUTORS: workers})
-        command = self._command(storage.uri(layout.order(order.run)), executors)
+        command = self._command(run.order_uri, executors)
         source, before, started = _source_process(), all_times(), time.monotonic()
         usage, memory = self._submit(command, url, workers)
         seconds = time.monotonic() - started
         # The last executor ends a moment after its application.
         await_found(lambda: None if _executors(workers) else True, "end of the executors")
         spent = {SOURCE: tree_seconds(source, all_times()) - tree_seconds(source, before)} if source else {}
-        result = StageResult.from_file(storage, layout.result(order.run))
+        result = run.result()
+        if result is None:
+            raise RuntimeError("the stage job reported nothing")
         return Staged(result, seconds, {DRIVER: usage, **books.seconds(), **spent}, memory)
 
     def _submit(self, command: list[str], url: str, workers: list[int]) -> tuple[float, Mapping[str, float]]:

@@ -17,22 +17,19 @@ import pyarrow.parquet as pq
 
 from contexture.errors import ContextureError
 from contexture.sending.ledger import LedgerEntry
-from contexture.storage.delivery import AttemptLog, ledger_seen
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.inbox_files import InboxEntry, decode_file, encode_entry, encode_file
-from contexture.storage.inbox_reader import release_claim
-from contexture.storage.known_topics import known_topics
 from contexture.storage.manifests import Manifest, ShardManifest
 from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.outboxes import Outboxes, OutboxStatus, StatusChange
-from contexture.storage.publication_store import SHARD_FILE, PublicationFolder
+from contexture.storage.outboxes import OutboxStatus, StatusChange
+from contexture.storage.paths import SHARD_FILE, PublicationPaths
 from contexture.storage.schemas import OUTBOX, STATE
-from contexture.storage.state import FORMAT, State, StatePointer
+from contexture.storage.state import FORMAT, StatePointer
 from tools.fuzz.target import Target
 
 _NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 _NAME, _OUTBOX, _ROWS = "cars", "outbox1", 40
-_FOLDER = PublicationFolder(_NAME)
+_FOLDER = PublicationPaths(_NAME)
 _ANY = (ContextureError,)
 
 _ENTRY = LedgerEntry("outbox1", 7, 40, 40, 1_000, 3, 12, _NOON)
@@ -46,10 +43,10 @@ _ATTEMPTS = (
 
 
 @cache
-def _storage() -> Storage:
+def _storage() -> Home:
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
-    return Storage(tempfile.mkdtemp(prefix="contexture-fuzz-"))
+    return Home(tempfile.mkdtemp(prefix="contexture-fuzz-"))
 
 
 def _manifest() -> Manifest:
@@ -67,7 +64,7 @@ def _manifest() -> Manifest:
 _MANIFEST = _manifest()
 
 
-def _stored(path: str, read: Callable[[Storage], object]) -> Callable[[bytes], object]:
+def _stored(path: str, read: Callable[[Home], object]) -> Callable[[bytes], object]:
     """Reads an input as the file of that path."""
 
     def parse(data: bytes) -> object:
@@ -91,13 +88,13 @@ def _inbox(data: bytes) -> object:
     return min(len([entry.received_at for entry in decode_file(data, "f")]), 2)
 
 
-def _shard(storage: Storage) -> object:
+def _shard(storage: Home) -> object:
     reader = OutboxShardReader(storage, _MANIFEST, 0)
     return [reader.varying_headers(), *(batch.to_pylist() for batch in reader.batches(3))]
 
 
-def _state(storage: Storage) -> object:
-    state = State(storage, _NAME)
+def _state(storage: Home) -> object:
+    state = storage.publication(_NAME).state
     found = state.table(_POINTER).to_pylist()
     hashes = pa.array([bytes(16)], pa.binary(16))
     return found, state.reader(_POINTER).of_entities(hashes, ["identity", "topics"])
@@ -143,7 +140,7 @@ def _inbox_file() -> Mapping[str, bytes]:
     return {"file": encode_file([encode_entry(entry) for entry in entries])}
 
 
-def _one(name: str, what: str, path: str, read: Callable[[Storage], object], content: bytes) -> Target:
+def _one(name: str, what: str, path: str, read: Callable[[Home], object], content: bytes) -> Target:
     return Target(name, what, _stored(path, read), lambda: {"document": content}, "json", (), _ANY)
 
 
@@ -158,49 +155,49 @@ TARGETS = (
         "manifests",
         "manifests of outboxes",
         _FOLDER.manifest(_OUTBOX),
-        lambda storage: Outboxes(storage, _NAME).manifest(_OUTBOX),
+        lambda storage: storage.publication(_NAME).outboxes.manifest(_OUTBOX),
         _MANIFEST.to_json(),
     ),
     _one(
         "statuses",
         "statuses of outboxes",
         _FOLDER.status(_OUTBOX),
-        lambda storage: Outboxes(storage, _NAME).status(_OUTBOX).status,
+        lambda storage: storage.publication(_NAME).outboxes.status(_OUTBOX).status,
         _STATUS.to_json(),
     ),
     _one(
         "state-pointers",
         "pointers of state",
         _FOLDER.current_state(),
-        lambda storage: State(storage, _NAME).pointer(),
+        lambda storage: storage.publication(_NAME).state.pointer(),
         _POINTER.to_json(),
     ),
     _one(
         "ledgers-seen",
         "notes of a ledger",
         _FOLDER.ledger_seen(),
-        lambda storage: ledger_seen(storage, _NAME),
+        lambda storage: storage.publication(_NAME).ledger.known(),
         _SEEN,
     ),
     _one(
         "topics-known",
         "notes of topics",
         _FOLDER.known_topics(),
-        lambda storage: known_topics(storage, _NAME),
+        lambda storage: storage.publication(_NAME).known_topics(),
         _TOPICS,
     ),
     _one(
         "claims",
         "claims of the inbox",
         _FOLDER.outbox_claim(_OUTBOX),
-        lambda storage: release_claim(storage, _NAME, _OUTBOX),
+        lambda storage: storage.publication(_NAME).release_claim(_OUTBOX),
         _CLAIM,
     ),
     _one(
         "attempts",
         "notes of failed sends",
         _FOLDER.shard_attempts(_OUTBOX, 0),
-        lambda storage: AttemptLog(storage, _NAME).of_outbox(_OUTBOX),
+        lambda storage: storage.publication(_NAME).attempts.of_outbox(_OUTBOX),
         _ATTEMPTS,
     ),
     Target("inbox", "files of the inbox", _inbox, _inbox_file, "bytes", (b"CTXIN1",), _ANY),

@@ -15,13 +15,11 @@ from contexture.operations.airflow_client import AirflowClient, AirflowCredentia
 from contexture.operations.environment import named_publication
 from contexture.publications import Publication
 from contexture.publications.schedule import intervals
-from contexture.storage.archive import ArchiveCoverage, archive_of
+from contexture.storage.archive import ArchiveCoverage
 from contexture.storage.documents import StoredDocument
-from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import ReplayOptions
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.tables import read_table
+from contexture.storage.publication_store import PublicationStore
 
 Outcome = Literal["archive", "source", "part of the archive", "refused", "nothing", "not over", "running"]
 
@@ -74,7 +72,7 @@ class BackfillPlan(StoredDocument):
 
 
 def plan_backfill(
-    storage: Storage,
+    store: PublicationStore,
     publication: Publication,
     first: datetime,
     last: datetime,
@@ -85,7 +83,7 @@ def plan_backfill(
     """What a backfill of a range would send.
 
     Args:
-        storage: the files below CONTEXTURE_HOME.
+        store: of the publication.
         publication: whose backfill.
         first, last: starts of the first and the last interval.
         options: how it is sent.
@@ -104,9 +102,8 @@ def plan_backfill(
             f"no interval of {publication.name} ({publication.schedule}) starts between {first} and {last}",
             next_step="give --from and --to as starts of intervals, both included",
         )
-    outboxes = Outboxes(storage, publication.name)
     planned = tuple(
-        _planned(outboxes, publication, interval, options) if interval[1] <= now else _not_over(interval)
+        _planned(store, publication, interval, options) if interval[1] <= now else _not_over(interval)
         for interval in found
     )
     return BackfillPlan(
@@ -118,12 +115,12 @@ def plan_backfill(
 
 
 def _planned(
-    outboxes: Outboxes, publication: Publication, interval: tuple[datetime, datetime], options: ReplayOptions
+    store: PublicationStore, publication: Publication, interval: tuple[datetime, datetime], options: ReplayOptions
 ) -> PlannedInterval:
-    archive = archive_of(outboxes, interval)
+    archive = store.archive.coverage(interval)
     outcome = _outcome(archive, options, asks=publication.source.keeps_history)
     is_archived = outcome in {"archive", "part of the archive"}
-    topics = _topics(outboxes, archive.manifests, options.topic_prefix) if is_archived else {}
+    topics = _topics(store, archive.manifests, options.topic_prefix) if is_archived else {}
     return PlannedInterval(
         start=interval[0],
         end=interval[1],
@@ -144,7 +141,7 @@ def _not_over(interval: tuple[datetime, datetime]) -> PlannedInterval:
 def _outcome(archive: ArchiveCoverage, options: ReplayOptions, *, asks: bool) -> Outcome:
     if options.replay_from == "source":
         return "source" if asks else "refused"
-    if archive.is_whole:
+    if archive.is_complete:
         return "archive"
     if options.replay_from == "auto" and asks:
         return "source"
@@ -153,14 +150,11 @@ def _outcome(archive: ArchiveCoverage, options: ReplayOptions, *, asks: bool) ->
     return "part of the archive" if options.incomplete == "send" else "refused"
 
 
-def _topics(outboxes: Outboxes, manifests: tuple[Manifest, ...], prefix: str) -> dict[str, int]:
-    storage, found = outboxes.storage, Counter[str]()
+def _topics(store: PublicationStore, manifests: tuple[Manifest, ...], prefix: str) -> dict[str, int]:
+    found = Counter[str]()
     for manifest in manifests:
-        path = outboxes.folder.topics(manifest.outbox)
-        with storage.translating(path):
-            table = read_table(storage, path)
-        for row in table.to_pylist():
-            found[f"{prefix}{row['topic']}"] += row["records"]
+        for topic, records in store.outbox(manifest.outbox).topic_counts().items():
+            found[f"{prefix}{topic}"] += records
     return dict(sorted(found.items()))
 
 
@@ -187,7 +181,8 @@ def planned(name: str, first: datetime, last: datetime, options: ReplayOptions) 
         ConfigurationError: there is no such publication, it has no schedule, or the range no interval.
     """
     publication = named_publication(name, None)
-    return plan_backfill(environment.open_home(), publication, first, last, options, now=datetime.now(UTC))
+    store = environment.open_home().publication(publication.name)
+    return plan_backfill(store, publication, first, last, options, now=datetime.now(UTC))
 
 
 def start(plan: BackfillPlan, airflow: AirflowClient | None = None) -> tuple[BackfillPlan, int | None]:

@@ -30,8 +30,9 @@ from contexture.operations.pools import POOLS
 from contexture.operations.status.status import OperationsReader
 from contexture.publications import Publication, discover
 from contexture.storage.documents import StoredDocument
+from contexture.storage.file_tree import HOME_VARIABLE
 from contexture.storage.format_versions import check_formats
-from contexture.storage.home import HOME_VARIABLE, Storage
+from contexture.storage.home import Home
 
 if TYPE_CHECKING:
     from contexture.sending.ledger_copies import LedgerCopies
@@ -192,7 +193,7 @@ def _storage() -> PointFound:
     return PointFound("ok", detail)
 
 
-def _write_and_read(storage: Storage) -> float:
+def _write_and_read(storage: Home) -> float:
     """Does what every run does: a whole file in the place of another, read back, listed, removed.
 
     Gives the seconds that the storage's clock is ahead of ours; what the writing took is no difference.
@@ -239,7 +240,7 @@ def _formats() -> PointFound:
     storage = environment.open_home()
     names = environment.publications(storage)
     for name in names:
-        check_formats(storage, name)
+        check_formats(storage.publication(name))
     if not names:
         return PointFound("ok", f"no publication has files in {storage.root} yet")
     return PointFound("ok", f"the files of {len(names)} publications are of this Contexture's formats")

@@ -13,10 +13,9 @@ from contexture.errors import ConfigurationError
 from contexture.monitoring.own_events import EventType, OwnEvent
 from contexture.monitoring.rows import InterventionRow
 from contexture.storage.conclusion import require_full_run
-from contexture.storage.delivery import AttemptLog
-from contexture.storage.home import Storage
-from contexture.storage.outboxes import ALLOWED, Outboxes, is_known_of_backfill, is_of_backfill
-from contexture.storage.quarantine import Quarantine, resolve
+from contexture.storage.outboxes import ALLOWED
+from contexture.storage.publication_store import PublicationStore
+from contexture.storage.quarantine_retry import resolve
 
 if TYPE_CHECKING:
     from contexture.monitoring import RunTables
@@ -130,12 +129,12 @@ class SentAgain:
         )
 
 
-def send_again(dags: DagControl | None, outboxes: Outboxes, outbox: str, reason: str) -> SentAgain:
+def send_again(dags: DagControl | None, store: PublicationStore, outbox: str, reason: str) -> SentAgain:
     """Forgets the failed sends of an approved outbox, and starts the run that sends it.
 
     Args:
         dags: Airflow; None where it is not known, so that a person starts the run.
-        outboxes: of its publication.
+        store: of its publication.
         outbox: its id.
         reason: why; kept with the run.
 
@@ -144,28 +143,26 @@ def send_again(dags: DagControl | None, outboxes: Outboxes, outbox: str, reason:
         RetriableError: Airflow did not answer.
     """
     _require_reason(reason)
-    publication = outboxes.folder.publication
-    failed = reset_send_attempts(outboxes, outbox)
-    of_backfill = is_of_backfill(outboxes, outbox)
-    run = None if dags is None or of_backfill else run_now(dags, publication, reason)
-    return SentAgain(dag_of(publication), failed, run, of_backfill)
+    failed = reset_send_attempts(store, outbox)
+    of_backfill = store.outboxes.is_of_backfill(outbox)
+    run = None if dags is None or of_backfill else run_now(dags, store.name, reason)
+    return SentAgain(dag_of(store.name), failed, run, of_backfill)
 
 
-def reset_send_attempts(outboxes: Outboxes, outbox: str) -> int:
+def reset_send_attempts(store: PublicationStore, outbox: str) -> int:
     """Lets an approved outbox be sent at once, with all attempts; gives how many failed sends are forgotten.
 
     Raises:
         ConfigurationError: there is no such outbox, or it is not approved.
     """
-    status = outboxes.status(outbox)
+    status = store.outboxes.status(outbox)
     if status.status != "approved":
         raise ConfigurationError(
             f"outbox {outbox} is {status.status}, and only an approved one is sent",
             next_step=f"look at it with: contexture outbox show {outbox}",
         )
-    log = AttemptLog(outboxes.storage, outboxes.folder.publication)
-    failed = sum(each.failed for each in log.of_outbox(outbox))
-    log.forget(outbox)
+    failed = sum(each.failed for each in store.attempts.of_outbox(outbox))
+    store.attempts.forget(outbox)
     return failed
 
 
@@ -184,37 +181,34 @@ class Abandoned:
         )
 
 
-def abandon(outboxes: Outboxes, outbox: str, reason: str, who: str) -> Abandoned:
+def abandon(store: PublicationStore, outbox: str, reason: str, who: str) -> Abandoned:
     """Gives an outbox up: the rest of it is never sent. Reason and person are kept with it.
 
     Raises:
         ConfigurationError: no reason is given, there is no such outbox, or it has ended otherwise.
     """
     said = f"{_require_reason(reason)} ({who})" if who else _require_reason(reason)
-    status = outboxes.status(outbox)
+    status = store.outboxes.status(outbox)
     # A backfill's outbox has no part in state, so nothing is owed after it.
-    owes = not is_known_of_backfill(outboxes, outbox)
+    owes = not store.outboxes.is_known_of_backfill(outbox)
     if owes and "abandoned" in ALLOWED[status.status]:
-        require_full_run(outboxes.storage, outboxes.folder.publication, f"outbox {outbox} was abandoned: {said}")
-    return Abandoned(outboxes.move(outbox, "abandoned", reason=said).outbox, owes)
+        require_full_run(store, f"outbox {outbox} was abandoned: {said}")
+    return Abandoned(store.outboxes.set_status(outbox, "abandoned", reason=said).outbox, owes)
 
 
-def retry_order(
-    storage: Storage, publication: str, outbox: str, rules: Sequence[str], reason: str | None
-) -> RetryOrder:
+def retry_order(store: PublicationStore, outbox: str, rules: Sequence[str], reason: str | None) -> RetryOrder:
     """The run that tries again what an outbox's run refused.
 
     Raises:
         ConfigurationError: there is no such outbox, or nothing of it is held back.
         RetriableError: the storage did not answer.
     """
-    retry = resolve(storage, publication, outbox, tuple(rules))
-    folder = Outboxes(storage, publication).folder
-    events = len(Quarantine(storage, folder, retry.outbox).chosen(tuple(rules)))
+    retry = resolve(store, outbox, tuple(rules))
+    events = len(store.quarantine(retry.outbox).chosen(tuple(rules)))
     conf: dict[str, Any] = {"retry_quarantine": retry.outbox}
     conf |= {"retry_rules": list(rules)} if rules else {}
     conf |= {"reason": reason} if reason else {}
-    return RetryOrder(dag_of(publication), retry.outbox, events, conf)
+    return RetryOrder(dag_of(store.name), retry.outbox, events, conf)
 
 
 def record_intervention(tables: RunTables, row: InterventionRow) -> None:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
-
-from pydantic import ValidationError
 
 from contexture.operations.environment import FoundOutbox
-from contexture.storage.delivery import AttemptLog, SendAttempts
+from contexture.storage.delivery import SendAttempts
 from contexture.storage.documents import StoredDocument
-from contexture.storage.home import Storage
-from contexture.storage.manifests import ExpectationResult, Manifest, QualityVerdict
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.tables import read_table
+from contexture.storage.manifests import ExpectationResult, Manifest
+from contexture.storage.publication_store import REPORT_PAGE, OutboxStore
+from contexture.storage.quarantine import Quarantine
 
 SAMPLES_OF_A_RULE = 3
 _IDENTITY = ("path", "id", "type")
@@ -48,25 +44,23 @@ class OutboxReport(StoredDocument):
 
 def describe_outbox(found: FoundOutbox) -> OutboxReport:
     """The story of an outbox, read from its files."""
-    owner, status = found.outboxes, found.status
-    storage, folder = owner.storage, owner.folder
-    manifest = owner.manifest(status.outbox)
-    page = f"{folder.report(status.outbox)}/index.html"
+    store, status = found.store, found.status
+    manifest, outbox = store.outboxes.manifest(status.outbox), store.outbox(status.outbox)
     return OutboxReport(
         publication=found.publication,
         outbox=status.outbox,
         status=status.status,
         sequence=status.sequence,
-        sends=AttemptLog(storage, found.publication).of_outbox(status.outbox),
+        sends=store.attempts.of_outbox(status.outbox),
         steps=tuple(
             {"at": step.at.isoformat(timespec="seconds"), "status": step.status, "reason": step.reason}
             for step in status.steps
         ),
         manifest=manifest,
-        topics=_topics(owner, status.outbox),
-        refused=_refused(storage, folder.quarantine(status.outbox)),
-        failed=_failed(owner, status.outbox),
-        report=storage.uri(page) if storage.exists(page) else None,
+        topics=_topics(outbox),
+        refused=_refused(store.quarantine(status.outbox)),
+        failed=_failed(outbox),
+        report=outbox.report.uri_of(REPORT_PAGE) if outbox.report.exists(REPORT_PAGE) else None,
         next_step=next_step(found, backfill=manifest.mode == "backfill", baseline=manifest.baseline),
     )
 
@@ -90,19 +84,16 @@ def next_step(found: FoundOutbox, *, backfill: bool, baseline: bool = False) -> 
     return "nothing: all of it is in Kafka"
 
 
-def _topics(owner: Outboxes, outbox: str) -> dict[str, int]:
-    path = owner.folder.topics(outbox)
-    if not owner.storage.exists(path):
-        return {}
-    rows = _table(owner.storage, path, ["topic", "records"]).to_pylist()
-    return {row["topic"]: row["records"] for row in sorted(rows, key=lambda row: (-row["records"], row["topic"]))}
+def _topics(outbox: OutboxStore) -> dict[str, int]:
+    counts = outbox.topic_counts() if outbox.has_topics() else {}
+    return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
 
 
-def _refused(storage: Storage, folder: str) -> tuple[RefusedRule, ...]:
+def _refused(quarantine: Quarantine) -> tuple[RefusedRule, ...]:
     rows: Counter[tuple[str, str]] = Counter()
     samples: dict[tuple[str, str], dict[str, None]] = {}
-    for name in storage.files(folder, ".parquet"):
-        for row in _table(storage, f"{folder}/{name}", [*_IDENTITY, "rule", "severity"]).to_pylist():
+    for part in quarantine.parts:
+        for row in quarantine.table(part, columns=[*_IDENTITY, "rule", "severity"]).to_pylist():
             key = (row["rule"], row["severity"])
             rows[key] += 1
             shown = samples.setdefault(key, {})
@@ -114,13 +105,7 @@ def _refused(storage: Storage, folder: str) -> tuple[RefusedRule, ...]:
     )
 
 
-def _failed(owner: Outboxes, outbox: str) -> tuple[ExpectationResult, ...]:
-    try:
-        return QualityVerdict.model_validate_json(owner.storage.read(owner.folder.verdict(outbox))).failures
-    except (FileNotFoundError, ValidationError):
-        # No verdict, no failures: the outbox was not judged yet, or its report is gone.
-        return ()
-
-
-def _table(storage: Storage, path: str, columns: list[str]) -> Any:
-    return read_table(storage, path, columns=columns)
+def _failed(outbox: OutboxStore) -> tuple[ExpectationResult, ...]:
+    # No verdict, no failures: the quality was not checked yet, or the report was removed.
+    verdict = outbox.find_verdict()
+    return verdict.failures if verdict else ()

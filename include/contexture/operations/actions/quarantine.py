@@ -13,8 +13,7 @@ from contexture.errors import ConfigurationError
 from contexture.operations import environment
 from contexture.operations.actions.interventions import retry_order
 from contexture.operations.airflow_client import URL_VARIABLE, airflow_of_environment
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.quarantine import Quarantine
+from contexture.storage.publication_store import PublicationStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ def start(outbox: str, rules: tuple[str, ...], reason: str | None) -> Started:
         RetriableError: the storage or Airflow did not answer.
     """
     found = environment.find_outbox(environment.open_home(), outbox)
-    order = retry_order(found.outboxes.storage, found.publication, found.status.outbox, rules, reason)
+    order = retry_order(found.store, found.status.outbox, rules, reason)
     command = shlex.join(["airflow", "dags", "trigger", order.dag, "--conf", json.dumps(order.conf)])
     airflow = airflow_of_environment()
     if airflow is None:
@@ -130,32 +129,32 @@ def read(publication: str | None, outbox: str | None, wanted: QuarantineFilter, 
         for row in _rows(owner, name, wanted):
             if wanted.rule is not None and row["rule"] != wanted.rule:
                 continue
-            held.counts[owner.folder.publication, str(row["rule"])] += 1
+            held.counts[owner.name, str(row["rule"])] += 1
             if len(held.rows) < limit:
-                held.rows.append({"publication": owner.folder.publication, "outbox": name, **row})
+                held.rows.append({"publication": owner.name, "outbox": name, **row})
     return held
 
 
-def _chosen(publication: str | None, outbox: str | None) -> list[tuple[Outboxes, str]]:
-    storage = environment.open_home()
+def _chosen(publication: str | None, outbox: str | None) -> list[tuple[PublicationStore, str]]:
+    home = environment.open_home()
     if outbox is not None:
-        found = environment.find_outbox(storage, outbox)
+        found = environment.find_outbox(home, outbox)
         if publication not in {None, found.publication}:
             raise ConfigurationError(
                 f"outbox {found.status.outbox} is one of {found.publication}, not of {publication}",
                 next_step="leave the publication out",
             )
-        return [(found.outboxes, found.status.outbox)]
-    owners = environment.outboxes(storage, publication)
-    return [(owner, status.outbox) for owner in owners for status in reversed(owner.all())]
+        return [(found.store, found.status.outbox)]
+    owners = environment.stores(home, publication)
+    return [(owner, status.outbox) for owner in owners for status in reversed(owner.outboxes.all())]
 
 
-def _rows(owner: Outboxes, outbox: str, wanted: QuarantineFilter) -> Iterator[dict[str, str | None]]:
-    quarantine = Quarantine(owner.storage, owner.folder, outbox)
+def _rows(owner: PublicationStore, outbox: str, wanted: QuarantineFilter) -> Iterator[dict[str, str | None]]:
+    quarantine = owner.quarantine(outbox)
     retried = quarantine.retried()
     columns = ["ordinal", *_SHOWN, *(["body"] if wanted.bodies else [])]
-    for path in quarantine.files:
-        for row in quarantine.table(path, columns).to_pylist():
+    for part in quarantine.parts:
+        for row in quarantine.rows(part, columns).to_pylist():
             again = retried.get(row.pop("ordinal"))
             if again is not None and not wanted.retried:
                 continue

@@ -26,16 +26,10 @@ from contexture.sending import Ledger, LedgerEntry, SenderNames
 from contexture.sending.ledger import ledger_history
 from contexture.sending.ledger_rebuild import RebuiltShard, planned_rebuild, write_rows
 from contexture.storage.delivery import (
-    AttemptLog,
     KnownLedger,
-    committed_shards,
-    ledger_seen,
-    note_rows,
-    write_known_ledger,
 )
-from contexture.storage.home import Storage
 from contexture.storage.manifests import ShardManifest
-from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationStore
 
 _WAIT_SECONDS = 60.0
 _HALF = "being rebuilt"
@@ -47,13 +41,13 @@ class LedgerRebuildPlan:
 
     Attributes:
         publication: whose.
-        storage: the home.
+        store: of the publication.
         how: in which way it is lost.
         shards: what it will say.
     """
 
     publication: Publication
-    storage: Storage
+    store: PublicationStore
     how: str
     shards: tuple[RebuiltShard, ...]
 
@@ -70,12 +64,10 @@ def plan_ledger_rebuild(name: str, progress: Callable[[str], None], *, assume_se
         ConfigurationError: no such publication or connection, or the ledger is not lost.
         BrokersAwayError: the brokers are silent.
     """
-    publication, storage = named_publication(name, None), environment.open_home()
+    publication, store = named_publication(name, None), environment.open_home().publication(name)
     settings = settings_of(publication.publish.connection)
-    how = _how_lost(_ledger(publication, progress), storage, name)
-    return LedgerRebuildPlan(
-        publication, storage, how, planned_rebuild(settings, storage, name, assume_sent=assume_sent)
-    )
+    how = _how_lost(_ledger(publication, progress), store)
+    return LedgerRebuildPlan(publication, store, how, planned_rebuild(settings, store, assume_sent=assume_sent))
 
 
 def rebuild_ledger(lost: LedgerRebuildPlan, progress: Callable[[str], None]) -> None:
@@ -83,20 +75,21 @@ def rebuild_ledger(lost: LedgerRebuildPlan, progress: Callable[[str], None]) -> 
     publication, ledger = lost.publication, _ledger(lost.publication, progress)
     rows = {each.shard: each.entry for each in lost.shards if each.entry is not None}
     settings, broker_wait = settings_of(publication.publish.connection), BrokerWait(_WAIT_SECONDS, progress)
-    seen = ledger_seen(lost.storage, publication.name)
+    known = lost.store.ledger
+    seen = known.known()
     if seen is not None:
         # Until every row is there it stays lost, for runs and for this command: a shard without one would be sent anew.
-        write_known_ledger(lost.storage, publication.name, seen.model_copy(update={"topic_id": _HALF}))
+        known.write_known(seen.model_copy(update={"topic_id": _HALF}))
     write_rows(settings, _names(publication), ledger, rows, shards=len(lost.shards), broker_wait=broker_wait)
     topic_id = ledger.topic_id()
     if seen is not None and topic_id is not None:
-        note_rows(lost.storage, publication.name, topic_id, rows)
-        write_known_ledger(lost.storage, publication.name, KnownLedger(cluster=seen.cluster, topic_id=topic_id))
+        known.write_rows(topic_id, rows)
+        known.write_known(KnownLedger(cluster=seen.cluster, topic_id=topic_id))
 
 
-def _how_lost(ledger: Ledger, storage: Storage, publication: str) -> str:
-    seen = ledger_seen(storage, publication)
-    committed = frozenset[int]() if seen is None else committed_shards(storage, publication, seen.topic_id)
+def _how_lost(ledger: Ledger, store: PublicationStore) -> str:
+    seen = store.ledger.known()
+    committed = frozenset[int]() if seen is None else store.ledger.committed_shards(seen.topic_id)
     status = ledger.status()
     if status.topic_id is None:
         return "is not there"
@@ -151,7 +144,8 @@ def opened(
     listed = TopicAdmin(settings, BrokerWait(_WAIT_SECONDS)).listed()
     names = TopicFilter(pattern).chosen(listed) if pattern else candidates(publication, listed)
     topics, others = KafkaTopics(settings, publication), [each for each in known.values() if each.name != name]
-    with rebuilding(environment.open_home(), publication, topics, names, others=others, report=report) as made:
+    store = environment.open_home().publication(name)
+    with rebuilding(store, publication, topics, names, others=others, report=report) as made:
         yield made
 
 
@@ -182,51 +176,47 @@ class Rebuilt:
     attempts: int
 
 
-def rebuild_tables(
-    store: RunTables, storage: Storage, publication: str, ledger: Iterable[tuple[int, LedgerEntry]]
-) -> Rebuilt:
+def rebuild_tables(tables: RunTables, store: PublicationStore, ledger: Iterable[tuple[int, LedgerEntry]]) -> Rebuilt:
     """Writes what ledger and storage hold of a publication into the tables; a second time changes nothing.
 
     Rows that are there already and that neither holds stay. Runs are not restored: Airflow has them, and neither
     ledger nor storage keep what they were called.
 
     Args:
-        store: the tables.
-        storage: the home.
-        publication: its name.
+        tables: what is written to.
+        store: of the publication.
         ledger: shards and rows, those of a shard in order.
 
     Raises:
         RetriableError: the database or the storage did not answer.
     """
-    pending = _begun(store, storage, publication)
+    pending = _begun(tables, store)
     last: dict[Shard, LedgerEntry] = {}
     sent = 0
     for shard, entry in ledger:
         if entry.transaction == _CLAIM:
             continue
-        store.transaction_is(_sent(publication, shard, entry), put_aside=len(entry.dead_letters))
+        tables.transaction_is(_sent(store.name, shard, entry), put_aside=len(entry.dead_letters))
         last[entry.outbox, shard] = entry
         sent += 1
-    left = sum(_left(store, publication, place, part, last.get(place)) for place, part in pending.items())
-    return Rebuilt(publication, sent, left, _attempts(store, storage, publication))
+    left = sum(_left(tables, store.name, place, part, last.get(place)) for place, part in pending.items())
+    return Rebuilt(store.name, sent, left, _attempts(tables, store))
 
 
-def _begun(store: RunTables, storage: Storage, publication: str) -> dict[Shard, ShardManifest]:
+def _begun(tables: RunTables, store: PublicationStore) -> dict[Shard, ShardManifest]:
     """The shards of approved outboxes; all that they hold of a registry is pending for now."""
     found: dict[Shard, ShardManifest] = {}
-    outboxes = Outboxes(storage, publication)
-    for status in outboxes.pending():
+    for status in store.outboxes.pending():
         if status.status == "approved":
-            parts = {(status.outbox, each.shard): each for each in outboxes.manifest(status.outbox).shards}
+            parts = {(status.outbox, each.shard): each for each in store.outboxes.manifest(status.outbox).shards}
             found |= {place: part for place, part in parts.items() if part.records}
     for (outbox, shard), part in found.items():
         if part.registry:
-            store.shard_begins(publication, outbox, shard, part.registry)
+            tables.shard_begins(store.name, outbox, shard, part.registry)
     return found
 
 
-def _left(store: RunTables, publication: str, place: Shard, part: ShardManifest, last: LedgerEntry | None) -> int:
+def _left(tables: RunTables, publication: str, place: Shard, part: ShardManifest, last: LedgerEntry | None) -> int:
     """How many transactions of a shard are still to be sent, as far as is known; the next one is noted."""
     done = last.transaction + 1 if last else 0
     if part.registry:
@@ -236,7 +226,7 @@ def _left(store: RunTables, publication: str, place: Shard, part: ShardManifest,
     outbox, shard = place
     now = datetime.now(UTC)
     row = TransactionRow(publication, outbox, shard, done, TransactionStatus.PENDING, 0, 0, 0, None, None, now)
-    store.transaction_is(row)
+    tables.transaction_is(row)
     return 1
 
 
@@ -257,11 +247,10 @@ def _sent(publication: str, shard: int, entry: LedgerEntry) -> TransactionRow:
     )
 
 
-def _attempts(store: RunTables, storage: Storage, publication: str) -> int:
-    log, outboxes = AttemptLog(storage, publication), Outboxes(storage, publication)
-    found = [send for outbox in storage.folders(outboxes.folder.outboxes()) for send in log.of_outbox(outbox)]
+def _attempts(tables: RunTables, store: PublicationStore) -> int:
+    found = [send for outbox in store.outboxes.names() for send in store.attempts.of_outbox(outbox)]
     for send in found:
-        store.attempt_is(publication, send)
+        tables.attempt_is(store.name, send)
     return len(found)
 
 
@@ -272,16 +261,16 @@ def rebuilt(names: Sequence[str]) -> Iterator[Rebuilt]:
         ConfigurationError: there is no such publication, connection or database.
         RetriableError: brokers, database or storage did not answer.
     """
-    storage = environment.open_home()
-    store = RunTables.of_home(storage.root)
-    if store is None:
+    home = environment.open_home()
+    tables = RunTables.of_home(home.root)
+    if tables is None:
         raise ConfigurationError(
             "there are no operational tables", next_step="set CONTEXTURE_DATABASE to the URL of a database"
         )
     for publication in _chosen(names):
         history = ledger_history(settings_of(publication.publish.connection), publication.name)
-        yield rebuild_tables(store, storage, publication.name, history)
-    store.close()
+        yield rebuild_tables(tables, home.publication(publication.name), history)
+    tables.close()
 
 
 def _chosen(names: Sequence[str]) -> list[Publication]:

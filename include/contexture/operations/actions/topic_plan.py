@@ -16,8 +16,8 @@ from contexture.operations.environment import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.publications import Publication, load_publications
 from contexture.publications.delivery import KEY_NONE
 from contexture.sending.topics import dead_letter_spec, topic_spec
-from contexture.storage.home import Storage
-from contexture.storage.state import State
+from contexture.storage.home import Home
+from contexture.storage.publication_store import PublicationStore
 
 _MADE_NAME = "{"
 
@@ -72,12 +72,12 @@ def _wanted(paths: Sequence[Path]) -> dict[str, DesiredTopics]:
     return wanted(environment.open_home(), _publications(given))
 
 
-def wanted(storage: Storage, publications: Iterable[Publication]) -> dict[str, DesiredTopics]:
+def wanted(home: Home, publications: Iterable[Publication]) -> dict[str, DesiredTopics]:
     """What publications want, by the id of their connection: the topics that they name, and those that were sent to."""
     found: dict[str, DesiredTopics] = {}
     for publication in publications:
         want = found.setdefault(publication.publish.connection, DesiredTopics())
-        for topic in topics_of(storage, publication):
+        for topic in topics_of(home.publication(publication.name), publication):
             want.specs.append(topic_spec(publication, topic))
             if publication.message.key != KEY_NONE:
                 want.keyed.add(topic)
@@ -92,10 +92,9 @@ def _publications(paths: Iterable[Path]) -> list[Publication]:
     return found
 
 
-def topics_of(storage: Storage, publication: Publication) -> list[str]:
+def topics_of(store: PublicationStore, publication: Publication) -> list[str]:
     """The topics that a publication's file names, and those that it has sent to."""
     named = {name for name in publication.topics.written_names if _MADE_NAME not in name}
-    state = State(storage, publication.name)
-    for piece in state.reader(state.pointer()).pieces(["topics"]):
+    for piece in store.state.reader(store.state.pointer()).pieces(["topics"]):
         named.update(piece.column("topics").combine_chunks().flatten().unique().to_pylist())
     return sorted(named)

@@ -44,7 +44,7 @@ def newest(
     wanted, of_publication = list(topics), DEFAULT_CONNECTION
     if publication is not None:
         found = named_publication(publication, None)
-        wanted += _sent_to(publication, topics_of(environment.open_home(), found))
+        wanted += _sent_to(publication, topics_of(environment.open_home().publication(found.name), found))
         of_publication = found.publish.connection
     used = connection or of_publication
     records = newest_records(settings_of(used), wanted, count, timeout_seconds=timeout_seconds)

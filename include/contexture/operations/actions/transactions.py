@@ -10,7 +10,8 @@ from contexture.monitoring.database import DATABASE_VARIABLE
 from contexture.monitoring.history import TransactionFilter
 from contexture.operations import environment
 from contexture.operations.environment import known_publications
-from contexture.storage.home import HOME_VARIABLE, Storage
+from contexture.storage.file_tree import HOME_VARIABLE
+from contexture.storage.home import Home
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def kept_transactions(publication: str | None, which: TransactionFilter, *, last
     return KeptTransactions(store.address, publication, tuple(rows[:last]), len(rows) > last)
 
 
-def _store(storage: Storage) -> RunTables:
+def _store(storage: Home) -> RunTables:
     found = RunTables.of_home(storage.root)
     if found is None:
         raise ConfigurationError(
@@ -55,7 +56,7 @@ def _store(storage: Storage) -> RunTables:
     return found
 
 
-def _check_known(storage: Storage, publication: str) -> None:
+def _check_known(storage: Home, publication: str) -> None:
     known = sorted({each.name for each in known_publications()} | set(environment.publications(storage)))
     if publication not in known:
         raise ConfigurationError(

@@ -35,10 +35,12 @@ def verified(
     Raises:
         ConfigurationError: there is no such publication or connection.
     """
-    storage, publication = environment.open_home(), named_publication(name, files)
+    home, publication = environment.open_home(), named_publication(name, files)
     topics = KafkaTopics(settings_of(publication.publish.connection), publication, timeout_seconds=timeout_seconds)
-    with RunTableWriter(RunTables.of_home(storage.root), report) as journal, _source(publication, against) as source:
-        return verify_and_report(storage, publication, topics, journal=journal, source=source, report=report)
+    with RunTableWriter(RunTables.of_home(home.root), report) as journal, _source(publication, against) as source:
+        return verify_and_report(
+            home.publication(publication.name), publication, topics, journal=journal, source=source, report=report
+        )
 
 
 @contextmanager

@@ -15,8 +15,7 @@ from contexture.publications.checks.records import IDENTITY_FIELDS
 from contexture.publications.delivery import KEY_IDENTITY, KEY_NONE, KEY_TOPIC
 from contexture.publications.fields import is_wildcard
 from contexture.records.topics import TopicNamer
-from contexture.storage.home import Storage
-from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationStore
 
 _ANY = r"(?!__).*"
 _MADE = re.compile(r"\{[^{}]*\}")
@@ -105,16 +104,16 @@ def check_differences(publication: Publication) -> None:
     )
 
 
-def check_settled(storage: Storage, publication: str) -> None:
+def check_settled(store: PublicationStore) -> None:
     """Returns where nothing is on its way into the topics.
 
     Raises:
         ConfigurationError: an outbox waits.
     """
-    waiting = Outboxes(storage, publication).pending()
+    waiting = store.outboxes.pending()
     if waiting:
         raise ConfigurationError(
-            f"outbox {waiting[0].outbox} of publication {publication} is {waiting[0].status}: what it sends need not "
+            f"outbox {waiting[0].outbox} of publication {store.name} is {waiting[0].status}: what it sends need not "
             "be in the topics yet",
             next_step=f"let a run finish it, or abandon it: contexture outbox abandon {waiting[0].outbox} --reason …",
         )

@@ -24,12 +24,12 @@ from contexture.operations.verification.result import shown_name
 from contexture.operations.verification.topics import ReplicaTopics, TopicSnapshot
 from contexture.publications import Publication
 from contexture.sending import LedgerEntry
-from contexture.storage.home import Storage
+from contexture.storage.folder import StoredFolder
+from contexture.storage.publication_store import PublicationStore
 from contexture.storage.replay import BACKFILL_HEADER
 from contexture.storage.schemas import STATE
-from contexture.storage.state import FORMAT, State, StatePointer
+from contexture.storage.state import FORMAT, StatePointer
 from contexture.storage.state_updates import advance
-from contexture.storage.tables import table_writer
 
 UNTOLD: Final = b"\1" * 32
 """The content hash of what no value tells: no content has it, so that it is sent when it is read again."""
@@ -37,10 +37,10 @@ UNTOLD: Final = b"\1" * 32
 _ROWS_AT_ONCE: Final = 50_000
 
 
-def write_rows(storage: Storage, folder: str, found: Iterable[Gathered], sequence: int) -> None:
+def write_rows(folder: StoredFolder, found: Iterable[Gathered], sequence: int) -> None:
     """Writes what was found as changes of state, into a folder that is not there yet."""
     rows = (_row(each, sequence) for each in found)
-    with table_writer(storage, f"{folder}/rows.parquet", STATE) as writer:
+    with folder.table_writer("rows.parquet", STATE) as writer:
         while some := list(islice(rows, _ROWS_AT_ONCE)):
             writer.write_table(pa.Table.from_pylist(some, schema=STATE))
 
@@ -104,14 +104,17 @@ class Rebuilding:
     """Topics that were read, and the state that can be made of them.
 
     Args:
-        storage: the home.
+        store: of the publication.
         publication: whose state.
         gathering: what was read.
         last: the row of the ledger with the greatest sequence.
     """
 
-    def __init__(self, storage: Storage, publication: Publication, gathering: LastRecords, last: LedgerEntry) -> None:
-        self._state = State(storage, publication.name)
+    def __init__(
+        self, store: PublicationStore, publication: Publication, gathering: LastRecords, last: LedgerEntry
+    ) -> None:
+        self._store = store
+        self._state = store.state
         self._publication = publication
         self._gathering = gathering
         self._last = last
@@ -155,12 +158,12 @@ class Rebuilding:
         self._check_unmoved()
         generation = self._pointer.generation + 1
         # A folder of its own: another rebuilding at the same time would take the rows away.
-        folder = self._state.folder.work(f"rebuild-{generation}-{uuid4().hex[:12]}")
+        folder = self._store.run(f"rebuild-{generation}-{uuid4().hex[:12]}").work
         try:
-            write_rows(self._state.storage, folder, self._gathering.identities(), self.sequence)
+            write_rows(folder, self._gathering.identities(), self.sequence)
             written = advance(self._state, self._pointer, folder, self.sequence, suffix=f"-rebuilt-{generation}")
         finally:
-            self._state.storage.remove(folder)
+            folder.remove()
         pointer = self._pointer.model_copy(
             update={
                 "generation": generation,
@@ -177,7 +180,7 @@ class Rebuilding:
         )
         # Reading and writing took their time.
         self._check_unmoved()
-        self._state.point(pointer)
+        self._state.commit(pointer)
         return pointer
 
     def _check_unmoved(self) -> None:
@@ -190,7 +193,7 @@ class Rebuilding:
 
 @contextmanager
 def rebuilding(
-    storage: Storage,
+    store: PublicationStore,
     publication: Publication,
     topics: ReplicaTopics,
     names: Sequence[str],
@@ -201,7 +204,7 @@ def rebuilding(
     """Reads topics, and says what state they make; nothing is written until `Rebuilding.write`.
 
     Args:
-        storage: the home.
+        store: of the publication.
         publication: whose state is lost, or holds less than the topics.
         topics: where they are read.
         names: of the topics that may hold its records.
@@ -214,7 +217,7 @@ def rebuilding(
         BrokersAwayError: the brokers are silent.
     """
     check_rebuildable(publication)
-    check_settled(storage, publication.name)
+    check_settled(store)
     cut = topics.cut(names)
     last = max(cut.ledger.values(), key=lambda entry: entry.sequence, default=None)
     if last is None:
@@ -222,11 +225,10 @@ def rebuilding(
     with scratch_database("contexture-rebuild-") as database:
         alike = [owner_of(other) for other in others if may_share(publication, other)]
         gathering = LastRecords(database, owner_of(publication), alike, value_reader(publication))
-        state = State(storage, publication.name)
-        for piece in state.reader(state.pointer()).pieces(["identity_hash"]):
+        for piece in store.state.reader(store.state.pointer()).pieces(["identity_hash"]):
             gathering.know(piece.column("identity_hash").to_pylist())
         report(f"reading {len(cut.ends)} partitions of {len(names)} topics")
-        made = Rebuilding(storage, publication, gathering, last)
+        made = Rebuilding(store, publication, gathering, last)
         records = _gather(gathering, publication, topics, cut, report)
         yield made, made.found(cut, records)
 

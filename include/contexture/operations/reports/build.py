@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Final
 
 import msgspec
-from pydantic import ValidationError
 
+from contexture.errors import DefectError
 from contexture.monitoring.history import History
 from contexture.operations.reports.model import (
     ExpectationOutcome,
@@ -28,12 +28,10 @@ from contexture.operations.status.dead_letters import of_outbox
 from contexture.operations.status.sources import Tables
 from contexture.publications import Publication
 from contexture.records.changes.attribute_types import AttributeTypes
-from contexture.storage.home import Storage
-from contexture.storage.manifests import LandingManifest, Manifest, QualityVerdict
-from contexture.storage.orders import StageOrder
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.quarantine import RuleSamples, kept_samples, quarantine_samples
+from contexture.storage.home import Home
+from contexture.storage.manifests import Manifest, QualityVerdict
+from contexture.storage.publication_store import PublicationStore
+from contexture.storage.quarantine import RuleSamples
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class TypesOfRun:
     new: tuple[NewType, ...]
 
 
-def type_drift(storage: Storage, runs: Sequence[KeptRun]) -> dict[str, TypesOfRun]:
+def type_drift(store: PublicationStore, runs: Sequence[KeptRun]) -> dict[str, TypesOfRun]:
     """What each of the runs, which are given oldest first, saw, by outbox; runs that noted no types are left out.
 
     The first run that is kept has nothing to differ from. Backfills send the past, and are left out.
@@ -54,7 +52,7 @@ def type_drift(storage: Storage, runs: Sequence[KeptRun]) -> dict[str, TypesOfRu
     """
     known, found = AttributeTypes(), {}
     for run in runs:
-        seen = None if run.manifest.mode == "backfill" else _seen(storage, run)
+        seen = None if run.manifest.mode == "backfill" else _seen(store, run)
         if seen is None:
             continue
         found[run.manifest.outbox] = TypesOfRun(len(seen.types), _new(known, seen))
@@ -71,22 +69,21 @@ def _new(known: AttributeTypes, seen: AttributeTypes) -> tuple[NewType, ...]:
     )
 
 
-def _seen(storage: Storage, run: KeptRun) -> AttributeTypes | None:
-    path = PublicationFolder(run.manifest.publication).seen_types(run.manifest.outbox)
+def _seen(store: PublicationStore, run: KeptRun) -> AttributeTypes | None:
     try:
-        return AttributeTypes.from_json(storage.read(path))
-    except (FileNotFoundError, msgspec.DecodeError):
+        return store.outbox(run.manifest.outbox).seen_types()
+    except msgspec.DecodeError:
         return None
 
 
-def run_report(storage: Storage, run: KeptRun, run_id: str | None, types: TypesOfRun | None) -> RunReport:
+def run_report(store: PublicationStore, run: KeptRun, run_id: str | None, types: TypesOfRun | None) -> RunReport:
     """The report of one run; how its volume changed is not known here.
 
     Raises:
         RetriableError: the storage did not answer.
     """
     manifest = run.manifest
-    verdict, samples = _verdict(storage, manifest), _samples(storage, manifest)
+    verdict, samples = store.outbox(manifest.outbox).find_verdict(), _samples(store, manifest)
     return RunReport(
         outbox=manifest.outbox,
         sequence=manifest.sequence,
@@ -97,7 +94,7 @@ def run_report(storage: Storage, run: KeptRun, run_id: str | None, types: TypesO
         prepared_at=run.prepared_at,
         received_from=manifest.received_from,
         received_to=manifest.received_to,
-        in_source=_in_source(storage, manifest),
+        in_source=_in_source(store, manifest),
         in_source_change=None,
         read=manifest.read,
         accepted=manifest.accepted,
@@ -109,7 +106,7 @@ def run_report(storage: Storage, run: KeptRun, run_id: str | None, types: TypesO
         records=manifest.records,
         bytes=sum(shard.bytes for shard in manifest.shards),
         topics=manifest.topics,
-        dead_letters=of_outbox(storage, manifest) or 0,
+        dead_letters=of_outbox(store, manifest) or 0,
         attributes=types.attributes if types else None,
         new_types=types.new if types else (),
         approved=verdict.approved if verdict else None,
@@ -130,29 +127,19 @@ def _rules(manifest: Manifest, samples: RuleSamples) -> Iterator[RuleResult]:
             yield RuleResult.model_validate(found)
 
 
-def _samples(storage: Storage, manifest: Manifest) -> RuleSamples:
-    kept = kept_samples(storage, manifest.publication, manifest.outbox)
+def _samples(store: PublicationStore, manifest: Manifest) -> RuleSamples:
+    kept = store.outbox(manifest.outbox).samples()
     if kept is not None:
         return kept
     # Of an earlier version, or judged by no one: what was refused is in quarantine all the same.
-    refused = quarantine_samples(storage, manifest.publication, manifest.outbox, manifest.quarantined)
+    refused = store.quarantine(manifest.outbox).samples(manifest.quarantined)
     return RuleSamples(outbox=manifest.outbox, rules=refused)
 
 
-def _verdict(storage: Storage, manifest: Manifest) -> QualityVerdict | None:
+def _in_source(store: PublicationStore, manifest: Manifest) -> int | None:
     try:
-        return QualityVerdict.model_validate_json(
-            storage.read(PublicationFolder(manifest.publication).verdict(manifest.outbox))
-        )
-    except (FileNotFoundError, ValidationError):
-        return None
-
-
-def _in_source(storage: Storage, manifest: Manifest) -> int | None:
-    path = PublicationFolder(manifest.publication).landing_manifest(manifest.run)
-    try:
-        landing = LandingManifest.model_validate_json(storage.read(path))
-    except (FileNotFoundError, ValidationError):
+        landing = store.landing(manifest.run).manifest()
+    except (FileNotFoundError, DefectError):
         return None
     # A registry's log shows what changed, and not how much there is.
     counted = landing.knows_source and (landing.complete or landing.registry_transaction is None)
@@ -219,7 +206,7 @@ _STOPPED: Final = 100
 class ReportSources:
     """Where a report comes from: the home, the operational tables, and the time of making it."""
 
-    storage: Storage
+    home: Home
     tables: Tables
     now: datetime
 
@@ -231,13 +218,13 @@ def quality_report(sources: ReportSources, publication: str, period: ReportPerio
         ConfigurationError: it is about one run, and that is not kept.
         RetriableError: the storage did not answer.
     """
-    outboxes = Outboxes(sources.storage, publication)
-    kept = kept_outboxes(outboxes)
-    wanted = select_runs(outboxes, kept, period)
+    store = sources.home.publication(publication)
+    kept = kept_outboxes(store)
+    wanted = select_runs(store.outboxes, kept, period)
     names = {run.manifest.run for run in wanted}
     rows = sources.tables.ask(lambda history: history.runs_named(publication, names), ())
-    runs = _told(outboxes, kept, wanted, {row.run: row.run_id for row in rows})
-    owner = _publication(sources.storage, wanted)
+    runs = _told(store, kept, wanted, {row.run: row.run_id for row in rows})
+    owner = _publication(store, wanted)
     return QualityReport.model_validate(
         {
             "publication": publication,
@@ -256,17 +243,17 @@ def quality_report(sources: ReportSources, publication: str, period: ReportPerio
 
 
 def _told(
-    outboxes: Outboxes, kept: Sequence[KeptOutbox], wanted: Sequence[KeptRun], run_ids: Mapping[str, str]
+    store: PublicationStore, kept: Sequence[KeptOutbox], wanted: Sequence[KeptRun], run_ids: Mapping[str, str]
 ) -> tuple[RunReport, ...]:
     if not wanted:
         return ()
     first = wanted[0]
     earlier = [each for each in kept if (each.prepared_at, each.sequence) < (first.prepared_at, first.status.sequence)]
-    types = type_drift(outboxes.storage, [*last_runs(outboxes, earlier, _COMPARED), *wanted])
+    types = type_drift(store, [*last_runs(store.outboxes, earlier, _COMPARED), *wanted])
 
     def tell(run: KeptRun) -> RunReport:
         found: TypesOfRun | None = types.get(run.manifest.outbox)
-        return run_report(outboxes.storage, run, run_ids.get(run.manifest.run), found)
+        return run_report(store, run, run_ids.get(run.manifest.run), found)
 
     with ThreadPoolExecutor(_READERS) as readers:
         told = list(readers.map(tell, wanted))
@@ -296,13 +283,11 @@ def _stopped(
     )
 
 
-def _publication(storage: Storage, wanted: Sequence[KeptRun]) -> Publication | None:
+def _publication(store: PublicationStore, wanted: Sequence[KeptRun]) -> Publication | None:
     """As it was when the last of the runs was planned."""
     if not wanted:
         return None
-    manifest = wanted[-1].manifest
     try:
-        content = storage.read(PublicationFolder(manifest.publication).order(manifest.run))
-        return StageOrder.model_validate_json(content).publication
-    except (FileNotFoundError, ValidationError):
+        return store.run(wanted[-1].manifest.run).order().publication
+    except (FileNotFoundError, DefectError):
         return None

@@ -25,10 +25,10 @@ def rendered(
         ConfigurationError: there is no such publication or run, or what was chosen contradicts itself.
         RetriableError: the storage did not answer.
     """
-    storage = environment.open_home()
-    [outboxes] = environment.outboxes(storage, name)
+    home = environment.open_home()
+    environment.stores(home, name)
     period = _period(since, until, last, run)
-    sources = ReportSources(outboxes.storage, OperationsReader(storage).tables(), datetime.now(UTC))
+    sources = ReportSources(home, OperationsReader(home).tables(), datetime.now(UTC))
     found = quality_report(sources, name, period)
     return found.to_json() + b"\n" if form == "json" else page(found)
 

@@ -11,10 +11,10 @@ from typing import Final, TypeVar
 
 from contexture.errors import ConfigurationError, DefectError
 from contexture.operations.reports.model import ReportPeriod
-from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes, OutboxStatus
-from contexture.storage.publication_store import run_name
+from contexture.storage.paths import run_name
+from contexture.storage.publication_store import PublicationStore
 
 LAST: Final = 40
 """How many runs a report shows where no one says which."""
@@ -48,14 +48,13 @@ class KeptOutbox:
     outbox: str
 
 
-def kept_outboxes(outboxes: Outboxes) -> list[KeptOutbox]:
+def kept_outboxes(store: PublicationStore) -> list[KeptOutbox]:
     """All outboxes that can be read, the oldest first.
 
     Raises:
         RetriableError: the storage did not answer.
     """
-    names = outboxes.storage.folders(outboxes.folder.outboxes())
-    return sorted(_read(lambda name: _kept(outboxes.storage, outboxes.folder.publication, name), names))
+    return sorted(_read(lambda name: _kept(store, name), store.outboxes.names()))
 
 
 def select_runs(outboxes: Outboxes, kept: Sequence[KeptOutbox], period: ReportPeriod) -> list[KeptRun]:
@@ -120,17 +119,17 @@ def _runs(outboxes: Outboxes, kept: Sequence[KeptOutbox]) -> list[KeptRun]:
     return _read(run, kept)
 
 
-def _kept(storage: Storage, publication: str, outbox: str) -> KeptOutbox | None:
+def _kept(store: PublicationStore, outbox: str) -> KeptOutbox | None:
     try:
-        return _remembered(storage, publication, outbox)
+        return _remembered(store, outbox)
     except (ConfigurationError, DefectError):
         return None
 
 
 @lru_cache(maxsize=100_000)
-def _remembered(storage: Storage, publication: str, outbox: str) -> KeptOutbox:
+def _remembered(store: PublicationStore, outbox: str) -> KeptOutbox:
     # It never changes, and an archive of a month has thousands.
-    status = Outboxes(storage, publication).status(outbox)
+    status = store.outboxes.status(outbox)
     return KeptOutbox(status.steps[0].at, status.sequence, outbox)
 
 

@@ -11,10 +11,9 @@ from contexture.errors import ConfigurationError, DefectError
 from contexture.monitoring.history import NOTHING_PUT_ASIDE, DeadLetterTotals
 from contexture.monitoring.rows import TransactionRow
 from contexture.operations.status.sources import Paging, Sources
-from contexture.storage.delivery import dead_letters_of
 from contexture.storage.documents import StoredDocument
-from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
+from contexture.storage.publication_store import PublicationStore
 
 
 class DeadLetterStatus(StoredDocument):
@@ -73,21 +72,21 @@ def dead_letter_status(sources: Sources, name: str, last: Manifest | None) -> De
     told = count_dead_letters(sources, name)
     return DeadLetterStatus(
         topic=dead_letter_topic(sources, name),
-        last_run=of_outbox(sources.storage, last) if last else None,
+        last_run=of_outbox(sources.home.publication(name), last) if last else None,
         kept=told.letters if told else None,
         last_at=told.last_at if told else None,
         outstanding=bool(told and told.outstanding),
     )
 
 
-def of_outbox(storage: Storage, manifest: Manifest) -> int | None:
+def of_outbox(store: PublicationStore, manifest: Manifest) -> int | None:
     """How many records of a concluded outbox are dead letters; None where the index is damaged.
 
     Raises:
         RetriableError: the storage did not answer.
     """
     try:
-        return dead_letters_of(storage, manifest).count
+        return store.outbox(manifest.outbox).dead_letters().count
     except (ConfigurationError, DefectError, ValidationError):
         return None
 

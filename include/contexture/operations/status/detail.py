@@ -13,12 +13,10 @@ from contexture.operations.status.overview import PublicationLine, duration_seco
 from contexture.operations.status.sources import Paging, Sources, collect_facts, manifest
 from contexture.publications.problems import without_secrets
 from contexture.publications.resolved import ResolvedKey, resolve_keys
-from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
-from contexture.storage.outboxes import Outboxes, Status
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.shrink_report import ShrinkReport, read_shrink_report
-from contexture.storage.tables import read_table
+from contexture.storage.outboxes import Status
+from contexture.storage.publication_store import REPORT_PAGE, OutboxStore, PublicationStore
+from contexture.storage.shrink_report import ShrinkReport
 
 _INTERVENTIONS = 20
 
@@ -151,18 +149,18 @@ def detail(sources: Sources, name: str) -> Detail:
     Raises:
         RetriableError: the storage did not answer.
     """
-    [found] = collect_facts(sources, [name])
+    [found], store = collect_facts(sources, [name]), sources.home.publication(name)
     waiting = [each.outbox for each in reversed(found.stored.pending)]
     failed = found.latest if found.latest and found.latest.state == "failed" else None
     outboxes = dict.fromkeys([*waiting, failed.outbox if failed else None, found.stored.pointer.outbox])
-    found_manifests = {outbox: manifest(sources.storage, name, outbox) for outbox in outboxes}
+    found_manifests = {outbox: manifest(store, outbox) for outbox in outboxes}
     return Detail(
         line=line(sources, found, found_manifests[found.stored.pointer.outbox], sums_of(sources, [name])),
         configuration=configuration(sources, name),
         statuses=_statuses(sources, name),
-        qualities=tuple(_quality(sources.storage, each) for each in found_manifests.values() if each),
+        qualities=tuple(_quality(store, each) for each in found_manifests.values() if each),
         interventions=tuple(sources.tables.ask(lambda history: history.interventions(name, limit=_INTERVENTIONS), ())),
-        vanishing=read_shrink_report(sources.storage, name, failed.run) if failed else None,
+        vanishing=store.run(failed.run).shrink_report() if failed else None,
         connections=connections(sources, name),
         tables_problem=sources.tables.problem,
     )
@@ -217,19 +215,16 @@ def topics(sources: Sources, name: str, *, page: int) -> TopicTable:
     [found] = collect_facts(sources, [name])
     sent = sources.tables.ask(lambda history: history.last_sent(name), None)
     for outbox in (sent.outbox if sent else None, found.stored.pointer.outbox):
-        path = PublicationFolder(name).topics(outbox) if outbox else ""
-        if outbox and sources.storage.exists(path):
-            return _topics(sources.storage, outbox, path, page)
+        if outbox and (stored := sources.home.publication(name).outbox(outbox)).has_topics():
+            return _topics(stored, outbox, page)
     return TopicTable(None, (), Paging.of(page, 0))
 
 
-def _topics(storage: Storage, outbox: str, path: str, page: int) -> TopicTable:
-    with storage.reading(path):
-        table = read_table(storage, path, columns=["topic", "records"])
-    paging = Paging.of(page, table.num_rows)
-    ordered = table.sort_by([("records", "descending"), ("topic", "ascending")])
-    rows = ordered.slice(paging.offset, paging.size).to_pylist()
-    return TopicTable(outbox, tuple(TopicLine(row["topic"], row["records"]) for row in rows), paging)
+def _topics(stored: OutboxStore, outbox: str, page: int) -> TopicTable:
+    counts = stored.topic_counts()
+    paging = Paging.of(page, len(counts))
+    ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))[paging.offset : paging.end]
+    return TopicTable(outbox, tuple(TopicLine(topic, records) for topic, records in ordered), paging)
 
 
 def _covered(key: ResolvedKey) -> ResolvedKey:
@@ -244,10 +239,10 @@ def _statuses(sources: Sources, name: str, which: TransactionFilter = ALL_TRANSA
     return {status: counts.get(status, 0) for status in TransactionStatus}
 
 
-def _quality(storage: Storage, found: Manifest) -> QualitySummary:
+def _quality(store: PublicationStore, found: Manifest) -> QualitySummary:
     errors = [RuleCount(rule, "error", count) for rule, count in found.quarantined.items()]
     warnings = [RuleCount(rule, "warning", count) for rule, count in found.warnings.items()]
-    report = PublicationFolder(found.publication).report(found.outbox)
+    report = store.outbox(found.outbox).report
     return QualitySummary(
         outbox=found.outbox,
         sequence=found.sequence,
@@ -256,15 +251,15 @@ def _quality(storage: Storage, found: Manifest) -> QualitySummary:
         unchanged=found.unchanged,
         quarantined=found.quarantined_entities,
         rules=tuple(sorted([*errors, *warnings], key=lambda each: (each.severity, -each.count, each.rule))),
-        report=storage.exists(f"{report}/index.html"),
-        data_docs=storage.exists(f"{report}/data_docs/index.html"),
-        dead_letters=of_outbox(storage, found),
-        status=_status(storage, found),
+        report=report.exists(REPORT_PAGE),
+        data_docs=report.folder("data_docs").exists(REPORT_PAGE),
+        dead_letters=of_outbox(store, found),
+        status=_status(store, found),
     )
 
 
-def _status(storage: Storage, found: Manifest) -> Status | None:
+def _status(store: PublicationStore, found: Manifest) -> Status | None:
     try:
-        return Outboxes(storage, found.publication).status(found.outbox).status
+        return store.outboxes.status(found.outbox).status
     except (ConfigurationError, DefectError):
         return None

@@ -11,9 +11,9 @@ from contexture.monitoring.alerts import PendingSend
 from contexture.monitoring.rows import RunRow
 from contexture.publications import Publication
 from contexture.storage.delivery import SendAttempts, most_urgent
-from contexture.storage.home import Storage
-from contexture.storage.publication_store import PublicationFolder, run_name
-from contexture.storage.shrink_report import ShrinkReport, read_shrink_report
+from contexture.storage.paths import run_name
+from contexture.storage.publication_store import PublicationStore
+from contexture.storage.shrink_report import ShrinkReport
 from contexture.storage.state import StatePointer
 
 _NO_END = "the latest run is over in Airflow, but said neither that it concluded nor why not: see its tasks"
@@ -152,13 +152,12 @@ class AnsweredQuestion:
 
 
 def find_open_question(
-    storage: Storage, name: str, publication: Publication | None, dag: DagFacts | None, latest: RunRow | None
+    store: PublicationStore, publication: Publication | None, dag: DagFacts | None, latest: RunRow | None
 ) -> AnsweredQuestion | None:
     """What a run of a publication asks; None when none does.
 
     Args:
-        storage: the home.
-        name: the publication's.
+        store: of the publication.
         publication: its file, if there is a good one.
         dag: what Airflow knows; without it, the run's own files are believed.
         latest: the run that began last.
@@ -167,20 +166,21 @@ def find_open_question(
         RetriableError: the storage did not answer.
     """
     if dag is None:
-        return _by_files(storage, name, publication, latest)
+        return _by_files(store, publication, latest)
     if dag.question is None:
         return None
-    return AnsweredQuestion(dag.question, read_shrink_report(storage, name, run_name(dag.question.run_id)))
+    return AnsweredQuestion(dag.question, store.run(run_name(dag.question.run_id)).shrink_report())
 
 
 def _by_files(
-    storage: Storage, name: str, publication: Publication | None, latest: RunRow | None
+    store: PublicationStore, publication: Publication | None, latest: RunRow | None
 ) -> AnsweredQuestion | None:
     if publication is None or publication.source.shrink_limit.beyond != "ask":
         return None
     if latest is None or latest.state != "running":
         return None
-    found = read_shrink_report(storage, name, latest.run)
-    if found is None or storage.exists(PublicationFolder(name).shrink_decision(latest.run)):
+    run = store.run(latest.run)
+    found = run.shrink_report()
+    if found is None or run.has_shrink_decision():
         return None
     return AnsweredQuestion(OpenQuestion(latest.run_id, _TASK), found)

@@ -172,7 +172,7 @@ def overview(
     shown = [each for each in wanted if not suspended or _is_suspended(each)]
     paging = Paging.of(page, len(shown))
     on_page = shown[paging.offset : paging.end]
-    last = manifests(sources.storage, on_page)
+    last = manifests(sources.home, on_page)
     with sources.tables.one_connection():
         sums = sums_of(sources, [each.name for each in on_page])
         lines = tuple(line(sources, each, concluded, sums) for each, concluded in zip(on_page, last, strict=True))

@@ -7,13 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 
-from pydantic import ValidationError
-
 from contexture.monitoring.rows import RunRow
 from contexture.operations.status.sources import Sources, manifest
-from contexture.storage.home import Storage
-from contexture.storage.manifests import Manifest, QualityVerdict
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.manifests import Manifest
+from contexture.storage.publication_store import PublicationStore
 
 COLUMNS = 40
 COLUMN_WIDTH = 14
@@ -109,7 +106,7 @@ def quality_over_time(sources: Sources, name: str) -> QualityOverTime:
     """
     rows = sources.tables.ask(lambda history: history.runs(name, limit=RUNS), ())
     with ThreadPoolExecutor(_READERS) as readers:
-        found = readers.map(lambda row: _quality(sources.storage, name, row), rows)
+        found = readers.map(lambda row: _quality(sources.home.publication(name), row), rows)
         runs = tuple(each for each in found if each is not None)
     return QualityOverTime(runs, _plots(runs[::-1]), sources.tables.problem)
 
@@ -134,11 +131,11 @@ def _said(run: RunQuality, value: int) -> str:
     return f"run {run.sequence}, {run.at:%Y-%m-%d %H:%M}: {value:,}"
 
 
-def _quality(storage: Storage, name: str, row: RunRow) -> RunQuality | None:
-    found: Manifest | None = manifest(storage, name, row.outbox)
+def _quality(store: PublicationStore, row: RunRow) -> RunQuality | None:
+    found: Manifest | None = manifest(store, row.outbox)
     if found is None:
         return None
-    verdict = _verdict(storage, name, found.outbox)
+    verdict = store.outbox(found.outbox).find_verdict()
     failures = verdict.failures if verdict else ()
     return RunQuality(
         outbox=found.outbox,
@@ -151,10 +148,3 @@ def _quality(storage: Storage, name: str, row: RunRow) -> RunQuality | None:
         failed=tuple(each.name for each in failures) if verdict else None,
         critical=any(each.severity == "critical" for each in failures),
     )
-
-
-def _verdict(storage: Storage, name: str, outbox: str) -> QualityVerdict | None:
-    try:
-        return QualityVerdict.model_validate_json(storage.read(PublicationFolder(name).verdict(outbox)))
-    except (FileNotFoundError, ValidationError):
-        return None

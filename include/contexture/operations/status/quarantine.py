@@ -14,10 +14,8 @@ import pyarrow.compute as pc
 
 from contexture.errors import ConfigurationError, DefectError
 from contexture.operations.status.sources import Paging, Sources
-from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes, OutboxStatus
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.quarantine import Quarantine
+from contexture.storage.publication_store import PublicationStore
 
 SAMPLES = 5
 _PAGE_SIZE = 10
@@ -66,26 +64,26 @@ def quarantines(sources: Sources, name: str, *, page: int) -> Quarantines:
     Raises:
         RetriableError: the storage did not answer.
     """
-    storage, outboxes = sources.storage, Outboxes(sources.storage, name)
-    folders = storage.folders(f"{name}/quarantine")
+    store = sources.home.publication(name)
+    outboxes = store.quarantined_outboxes()
     with ThreadPoolExecutor(_READERS) as readers:
-        sequences = list(readers.map(lambda each: _known_sequence(storage, name, each), folders))
-    known = sorted(((at, each) for at, each in zip(sequences, folders, strict=True) if at is not None), reverse=True)
+        sequences = list(readers.map(lambda each: _known_sequence(store, each), outboxes))
+    known = sorted(((at, each) for at, each in zip(sequences, outboxes, strict=True) if at is not None), reverse=True)
     paging = Paging.of(page, len(known), _PAGE_SIZE)
-    shown = [_status(outboxes, each) for _, each in known[paging.offset : paging.end]]
-    return Quarantines(tuple(held_back(storage, name, each) for each in shown if each), paging)
+    shown = [_status(store.outboxes, each) for _, each in known[paging.offset : paging.end]]
+    return Quarantines(tuple(held_back(store, each) for each in shown if each), paging)
 
 
-def held_back(storage: Storage, name: str, status: OutboxStatus) -> QuarantinedByRule:
+def held_back(store: PublicationStore, status: OutboxStatus) -> QuarantinedByRule:
     """What one outbox's run holds back.
 
     Raises:
         RetriableError: the storage did not answer.
     """
-    quarantine = Quarantine(storage, PublicationFolder(name), status.outbox)
+    quarantine = store.quarantine(status.outbox)
     retried = pa.array(list(quarantine.retried()), pa.int64())
     columns = ["ordinal", *_IDENTITY, "rule", "severity", "message"]
-    tables = [quarantine.table(path, columns) for path in quarantine.files]
+    tables = [quarantine.rows(part, columns) for part in quarantine.parts]
     parts = [each.filter(pc.invert(pc.is_in(each.column("ordinal"), value_set=retried))) for each in tables]
     table = pa.concat_tables(parts) if parts else None
     return QuarantinedByRule(
@@ -116,17 +114,17 @@ def _identity(row: dict[str, Any]) -> str:
     return " ".join(str(row[name] or "?") for name in names)
 
 
-def _known_sequence(storage: Storage, name: str, outbox: str) -> int | None:
+def _known_sequence(store: PublicationStore, outbox: str) -> int | None:
     try:
-        return _sequence(storage, name, outbox)
+        return _sequence(store, outbox)
     except (ConfigurationError, DefectError):
         return None
 
 
 @lru_cache(maxsize=100_000)
-def _sequence(storage: Storage, name: str, outbox: str) -> int:
+def _sequence(store: PublicationStore, outbox: str) -> int:
     # It never changes, and an archive of a month has thousands.
-    return Outboxes(storage, name).status(outbox).sequence
+    return store.outboxes.status(outbox).sequence
 
 
 def _status(outboxes: Outboxes, outbox: str) -> OutboxStatus | None:

@@ -24,10 +24,10 @@ from contexture.operations.status.health import (
     find_open_question,
 )
 from contexture.publications import Publication
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.state import State, StatePointer
+from contexture.storage.publication_store import PublicationStore
+from contexture.storage.state import StatePointer
 
 PAGE_SIZE = 50
 
@@ -120,14 +120,14 @@ class Sources:
     """Where the page's data come from.
 
     Attributes:
-        storage: the home.
+        home: the files of all publications.
         tables: the operational tables.
         publications: the good publication files, by name.
         dags: what Airflow knows of the publications that the reader may see, by name.
         now: the time of reading.
     """
 
-    storage: Storage
+    home: Home
     tables: Tables
     publications: Mapping[str, Publication]
     dags: Mapping[str, DagFacts]
@@ -164,32 +164,34 @@ def collect_facts(sources: Sources, names: Iterable[str]) -> list[PublicationFac
     latest = sources.tables.ask(lambda history: history.latest_runs(), {})
     wanted = list(names)
     with ThreadPoolExecutor(_READERS) as readers:
-        found = list(readers.map(lambda name: stored(sources.storage, name), wanted))
+        found = list(readers.map(lambda name: stored(sources.home.publication(name)), wanted))
     return [_surveyed(sources, name, each, latest.get(name)) for name, each in zip(wanted, found, strict=True)]
 
 
-def stored(storage: Storage, name: str) -> Stored:
+def stored(store: PublicationStore) -> Stored:
     """What the files of a publication say; a damaged one hides neither the others nor itself."""
     try:
-        return Stored(State(storage, name).pointer(), pending_sends(storage, name))
+        return Stored(store.state.pointer(), pending_sends(store))
     except (ConfigurationError, DefectError) as error:
         return Stored(damage=str(error))
     except ValidationError:  # which would quote the file
         return Stored(damage=_UNREADABLE)
 
 
-def manifests(storage: Storage, surveyed: Iterable[PublicationFacts]) -> list[Manifest | None]:
+def manifests(home: Home, surveyed: Iterable[PublicationFacts]) -> list[Manifest | None]:
     """The manifest of what each publication concluded last, several read at a time."""
     with ThreadPoolExecutor(_READERS) as readers:
-        return list(readers.map(lambda each: manifest(storage, each.name, each.stored.pointer.outbox), surveyed))
+        return list(
+            readers.map(lambda each: manifest(home.publication(each.name), each.stored.pointer.outbox), surveyed)
+        )
 
 
-def manifest(storage: Storage, name: str, outbox: str | None) -> Manifest | None:
+def manifest(store: PublicationStore, outbox: str | None) -> Manifest | None:
     """The manifest of an outbox; None when retention has taken it, or it can't be read."""
     if outbox is None:
         return None
     try:
-        return Outboxes(storage, name).manifest(outbox)
+        return store.outboxes.manifest(outbox)
     except (ConfigurationError, DefectError):
         return None
 
@@ -198,7 +200,7 @@ def _surveyed(sources: Sources, name: str, found: Stored, latest: RunRow | None)
     dag = sources.dags.get(name)
     if found.damage:
         return PublicationFacts(name, found, latest, dag, HealthAssessment(PublicationHealth.STOPPED, found.damage))
-    question = find_open_question(sources.storage, name, sources.publications.get(name), dag, latest)
+    question = find_open_question(sources.home.publication(name), sources.publications.get(name), dag, latest)
     judged = assess_health(found.pointer, latest, found.pending, dag, question.told if question else None)
     return PublicationFacts(name, found, latest, dag, _as_far_as_known(judged, sources.tables.problem), question)
 

@@ -22,13 +22,13 @@ from contexture.operations.status.dead_letters import DeadLetterStatus, dead_let
 from contexture.operations.status.health import PublicationHealth
 from contexture.operations.status.sources import PublicationFacts, Sources, Tables, collect_facts, manifest, stored
 from contexture.publications import Publication, discover
-from contexture.storage.delivery import AttemptLog, SendAttempts, most_urgent
+from contexture.storage.delivery import SendAttempts, most_urgent
 from contexture.storage.documents import StoredDocument
-from contexture.storage.home import Storage
-from contexture.storage.inbox_reader import InboxReader
+from contexture.storage.home import Home
 from contexture.storage.incompleteness import Incompleteness
 from contexture.storage.known_topics import LostTopics
 from contexture.storage.manifests import Manifest
+from contexture.storage.publication_store import PublicationStore
 
 
 class LastRun(StoredDocument):
@@ -63,13 +63,13 @@ class Operations(StoredDocument):
 class OperationsReader:
     """Reads the tables of a home; `problem` says why there is nothing to read, if something is wrong."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, home: Home) -> None:
         self.problem: str | None = None
         self.address: str | None = None
         self._store: RunTables | None = None
         self._latest: Mapping[str, RunRow] | None = None
         try:
-            found = RunTables.of_home(storage.root)
+            found = RunTables.of_home(home.root)
         except ConfigurationError as error:
             self.problem = str(error)
             return
@@ -250,10 +250,11 @@ def statuses(sources: Sources, names: Iterable[str]) -> list[StatusReport]:
 
 def _status(sources: Sources, found: PublicationFacts) -> StatusReport:
     sent = sources.tables.ask(lambda history: history.last_sent(found.name), None)
-    prepared = [manifest(sources.storage, found.name, each.outbox) for each in found.stored.pending]
+    store = sources.home.publication(found.name)
+    prepared = [manifest(store, each.outbox) for each in found.stored.pending]
     pending = tuple(_pending(found, prepared))
     failing = next((each for each in pending if each.attempt is not None), None)
-    last = manifest(sources.storage, found.name, found.stored.pointer.outbox)
+    last = manifest(store, found.stored.pointer.outbox)
     suspended = found.dag.paused if found.dag else None
     is_stopped = found.judged.health in {PublicationHealth.STOPPED, PublicationHealth.ASKING}
     return StatusReport(
@@ -322,7 +323,7 @@ def _attempted(send: SendAttempts | None) -> dict[str, Any]:
 
 
 def _lag(sources: Sources, found: PublicationFacts, prepared: Sequence[Manifest | None], last: Manifest | None) -> Lag:
-    waiting = InboxReader(sources.storage, found.name).files()
+    waiting = sources.home.publication(found.name).inbox.files()
     # What a backfill sends again was read long ago, and says nothing of how far behind this is.
     since = [each.received_from for each in prepared if each and each.received_from and each.mode != "backfill"]
     since += [datetime.fromtimestamp(file.time_us / 1_000_000, UTC) for file in waiting[:1]]
@@ -411,23 +412,24 @@ class PublicationStatus(StoredDocument):
         return any(send.is_open for outbox in self.pending for send in outbox.sends)
 
 
-def publication_statuses(
-    storage: Storage, operations: OperationsReader, only: str | None = None
-) -> list[PublicationStatus]:
+def publication_statuses(home: Home, operations: OperationsReader, only: str | None = None) -> list[PublicationStatus]:
     """Every publication that has a file or has run, by name; or one of them.
 
     Raises:
         ConfigurationError: there is none of that name.
     """
     configured = _configured()
-    names = sorted({*environment.publications(storage), *(configured or ())})
+    names = sorted({*environment.publications(home), *(configured or ())})
     if only is not None:
         names = [_known(only, names)]
-    sources = Sources(storage, operations.tables(), configured or {}, {}, datetime.now(UTC))
+    sources = Sources(home, operations.tables(), configured or {}, {}, datetime.now(UTC))
     reports = {each.publication: each for each in statuses(sources, names)}
     return [
         _publication_status(
-            storage, name, None if configured is None else name in configured, operations.of(name), reports[name]
+            home.publication(name),
+            None if configured is None else name in configured,
+            operations.of(name),
+            reports[name],
         )
         for name in names
     ]
@@ -451,14 +453,14 @@ def _configured() -> dict[str, Publication] | None:
 
 
 def _publication_status(
-    storage: Storage, name: str, configured: bool | None, operations: Operations | None, report: StatusReport
+    store: PublicationStore, configured: bool | None, operations: Operations | None, report: StatusReport
 ) -> PublicationStatus:
     # As the page reads them: damage of one publication hides none of the others.
-    found = stored(storage, name)
+    found = stored(store)
     pointer = found.pointer
-    last = manifest(storage, name, pointer.outbox)
+    last = manifest(store, pointer.outbox)
     return PublicationStatus(
-        publication=name,
+        publication=store.name,
         configured=configured,
         concluded_at=pointer.concluded_at,
         sequence=pointer.sequence,
@@ -470,20 +472,20 @@ def _publication_status(
         quarantined=last.quarantined_entities if last else None,
         owes_full=pointer.owes_full,
         damaged=bool(found.damage),
-        pending=tuple(_pending_outbox(storage, name, each) for each in found.pending),
-        waiting=_waiting(storage, name),
+        pending=tuple(_pending_outbox(store, each) for each in found.pending),
+        waiting=_waiting(store),
         operations=operations,
         status=report,
     )
 
 
-def _pending_outbox(storage: Storage, name: str, found: PendingSend) -> PendingOutbox:
-    sends = AttemptLog(storage, name).of_outbox(found.outbox)
+def _pending_outbox(store: PublicationStore, found: PendingSend) -> PendingOutbox:
+    sends = store.attempts.of_outbox(found.outbox)
     return PendingOutbox(outbox=found.outbox, sequence=found.sequence, status=found.status, sends=sends)
 
 
-def _waiting(storage: Storage, name: str) -> Waiting | None:
-    files = InboxReader(storage, name).files()
+def _waiting(store: PublicationStore) -> Waiting | None:
+    files = store.inbox.files()
     if not files:
         return None
     return Waiting(files=len(files), since=datetime.fromtimestamp(files[0].time_us / 1_000_000, UTC))

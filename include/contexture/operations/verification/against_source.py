@@ -43,7 +43,7 @@ from contexture.operations.verification.verify import BACKFILLED, Report
 from contexture.publications import NgsiPublication, Publication, SdmxPublication
 from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.sdmx.registry import RegistryConnection
-from contexture.storage.home import Storage
+from contexture.storage.publication_store import PublicationStore
 from contexture.storage.replay import BACKFILL_HEADER
 from contexture.storage.state import StatePointer
 
@@ -75,7 +75,7 @@ LOOKED_AT_AGAIN: Final = 10_000
 
 
 def verify_against_source(
-    storage: Storage,
+    store: PublicationStore,
     publication: Publication,
     topics: ReplicaTopics,
     source: SourceView,
@@ -86,7 +86,7 @@ def verify_against_source(
     """Compares the last record of each key with what the source holds. Writes nothing, neither to Kafka nor to storage.
 
     Args:
-        storage: the home, for what state knows of keys.
+        store: of the publication, for what state knows of keys.
         publication: whose topics.
         topics: where they are read.
         source: what the publication selects of its source.
@@ -100,18 +100,23 @@ def verify_against_source(
             storage did not answer.
     """
     check_answerable(publication)
-    return _SourceVerification(storage, publication, topics, source, report).run(clock())
+    return _SourceVerification(store, publication, topics, source, report).run(clock())
 
 
 class _SourceVerification:
     """One verification."""
 
     def __init__(
-        self, storage: Storage, publication: Publication, topics: ReplicaTopics, source: SourceView, report: Report
+        self,
+        store: PublicationStore,
+        publication: Publication,
+        topics: ReplicaTopics,
+        source: SourceView,
+        report: Report,
     ) -> None:
-        self._storage, self._publication, self._topics, self._source = storage, publication, topics, source
+        self._store, self._publication, self._topics, self._source = store, publication, topics, source
         self._report = report
-        self._archive = Archive(storage, publication.name)
+        self._archive = Archive(store)
         self._keeps_history = publication.topics.keep == "history"
         self._backfilled = 0
 
@@ -195,7 +200,7 @@ class _SourceVerification:
             yield met
 
     def _know(self, compared: SourceComparison, pointer: StatePointer) -> None:
-        compared.know(known_keys(self._storage, self._publication.name, pointer, self._source))
+        compared.know(known_keys(self._store.state, pointer, self._source))
         self._excuse_by_state(compared, pointer)
 
     def _read_state(self, read: Callable[[StatePointer], object]) -> StatePointer:
@@ -224,11 +229,9 @@ class _SourceVerification:
 
     def _excuse_others(self, compared: SourceComparison) -> None:
         topics = set(compared.topics())
-        for name in self._storage.folders(""):
-            if name != self._publication.name:
-                other = Archive(self._storage, name)
-                held = other.held(other.pointer())
-                compared.excuse(((each.topic, each.key) for each in held if each.topic in topics), ELSEWHERE)
+        for other in map(Archive, self._store.others()):
+            held = other.held(other.pointer())
+            compared.excuse(((each.topic, each.key) for each in held if each.topic in topics), ELSEWHERE)
 
     def _cut(self, topics: list[str]) -> TopicSnapshot:
         cut = self._topics.cut(topics)
@@ -298,8 +301,7 @@ class _SourceVerification:
             again.find(self._records(cut), places)
             now = {each.place: each for each in again.suspects() if each.place in places}
             published: set[bytes] = set()
-            name = self._publication.name
-            self._read_state(lambda now: published.update(published_since(self._storage, name, pointer, now)))
+            self._read_state(lambda now: published.update(published_since(self._store.state, pointer, now)))
             for suspect in suspects:
                 seen = now.get(suspect.place)
                 was_asked = entities[suspect.place] is not None

@@ -11,12 +11,11 @@ import pyarrow.compute as pc
 
 from contexture.errors import ConfigurationError
 from contexture.operations.verification.comparison import ExpectedHashes, SentRecord
-from contexture.storage.delivery import dead_letters_of, without_dead_letters
-from contexture.storage.home import Storage
+from contexture.storage.delivery import without_dead_letters
 from contexture.storage.manifests import Manifest
-from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.outboxes import Outboxes, OutboxStatus
-from contexture.storage.state import State, StatePointer
+from contexture.storage.outboxes import OutboxStatus
+from contexture.storage.publication_store import PublicationStore
+from contexture.storage.state import StatePointer
 from contexture.storage.state_updates import UNKNOWN_CONTENT
 
 Record = tuple[str, bytes | None, bytes | None]
@@ -43,14 +42,13 @@ class Archive:
     """The outboxes of one publication, without those of backfills.
 
     Args:
-        storage: the home.
-        publication: name.
+        store: of the publication.
     """
 
-    def __init__(self, storage: Storage, publication: str) -> None:
-        self._storage = storage
-        self._outboxes = Outboxes(storage, publication)
-        self._state = State(storage, publication)
+    def __init__(self, store: PublicationStore) -> None:
+        self._store = store
+        self._outboxes = store.outboxes
+        self._state = store.state
 
     def pointer(self) -> StatePointer:
         """The state of now."""
@@ -99,9 +97,8 @@ class Archive:
                 yield SentRecord(*record, of.sequence, shard.shard, moves)
 
     def _of_shard(self, manifest: Manifest, shard: int) -> Iterator[Record]:
-        aside = dead_letters_of(self._storage, manifest).shards.get(shard, ())
-        batches = OutboxShardReader(self._storage, manifest, shard).batches(0)
-        for batch in without_dead_letters(batches, aside):
+        dead_letters = self._store.outbox(manifest.outbox).dead_letters().shards.get(shard, ())
+        for batch in without_dead_letters(self._store.reader(manifest, shard).batches(0), dead_letters):
             yield from _rows(batch)
 
     def _all(self) -> Iterator[ArchivedRecord]:

@@ -18,8 +18,8 @@ from contexture.operations.verification.source_view import SourceView
 from contexture.operations.verification.topics import ReplicaTopics
 from contexture.operations.verification.verify import Report, verify
 from contexture.publications import Publication
-from contexture.storage.home import Storage
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.folder import StoredFolder
+from contexture.storage.publication_store import REPORT_PAGE, PublicationStore
 
 KEPT: Final = 30
 """How many reports of a publication are kept."""
@@ -38,23 +38,25 @@ _COMPARED: Final = {
 }
 
 
-def write(storage: Storage, found: Verification) -> str:
-    """Writes both forms, and removes the oldest reports beyond `KEPT`; returns the path of the page."""
-    folder = PublicationFolder(found.publication)
-    own = folder.verification(f"{found.verified_at.astimezone(UTC):%Y%m%dT%H%M%S%f}Z")
-    storage.write(f"{own}/verification.json", found.to_json())
-    storage.write(f"{own}/index.html", page(found))
-    for old in storage.folders(folder.verifications())[:-KEPT]:
-        storage.remove(folder.verification(old))
-    return f"{own}/index.html"
+_DOCUMENT: Final = "verification.json"
 
 
-def last(storage: Storage, publication: str) -> Verification | None:
+def write(store: PublicationStore, found: Verification) -> StoredFolder:
+    """Writes both forms, and removes the oldest reports beyond `KEPT`; returns the folder of the report."""
+    reports = store.verifications
+    own = reports.folder(f"{found.verified_at.astimezone(UTC):%Y%m%dT%H%M%S%f}Z")
+    own.write(_DOCUMENT, found.to_json())
+    own.write(REPORT_PAGE, page(found))
+    for old in reports.folders()[:-KEPT]:
+        reports.remove(old)
+    return own
+
+
+def last(store: PublicationStore) -> Verification | None:
     """The last verification that was reported; None when there is none that can be read."""
-    folder = PublicationFolder(publication)
-    for name in reversed(storage.folders(folder.verifications())):
+    for name in reversed(store.verifications.folders()):
         try:
-            return Verification.model_validate_json(storage.read(f"{folder.verification(name)}/verification.json"))
+            return Verification.model_validate_json(store.verifications.folder(name).read(_DOCUMENT))
         except (FileNotFoundError, ValidationError):
             continue
     return None
@@ -106,7 +108,7 @@ class Reported:
 
 
 def verify_and_report(
-    storage: Storage,
+    store: PublicationStore,
     publication: Publication,
     topics: ReplicaTopics,
     *,
@@ -120,11 +122,12 @@ def verify_and_report(
         ContextureError: as `verify`, or as `verify_against_source`.
     """
     if source is None:
-        found = verify(storage, publication, topics, report=report)
+        found = verify(store, publication, topics, report=report)
     else:
-        found = verify_against_source(storage, publication, topics, source, report=report)
-    path = write(storage, found)
-    row = as_row(found, path)
-    journal.note(lambda store: store.verification_is(row))
-    report(f"{found.told}; the report: {storage.uri(path)}")
-    return Reported(found, storage.uri(path))
+        found = verify_against_source(store, publication, topics, source, report=report)
+    own = write(store, found)
+    row = as_row(found, own.path_of(REPORT_PAGE))
+    journal.note(lambda tables: tables.verification_is(row))
+    uri = own.uri_of(REPORT_PAGE)
+    report(f"{found.told}; the report: {uri}")
+    return Reported(found, uri)

@@ -27,7 +27,7 @@ from contexture.operations.verification.result import Basis, Verification
 from contexture.operations.verification.topics import ReplicaTopics, TopicSnapshot
 from contexture.publications import Publication
 from contexture.publications.delivery import KEY_NONE
-from contexture.storage.home import Storage
+from contexture.storage.publication_store import PublicationStore
 from contexture.storage.replay import BACKFILL_HEADER
 from contexture.storage.state import StatePointer
 
@@ -45,7 +45,7 @@ def basis_of(publication: Publication) -> Basis:
 
 
 def verify(
-    storage: Storage,
+    store: PublicationStore,
     publication: Publication,
     topics: ReplicaTopics,
     *,
@@ -55,7 +55,7 @@ def verify(
     """How the topics differ from what was sent. Nothing is written, neither to Kafka nor to storage.
 
     Args:
-        storage: the home.
+        store: of the publication.
         publication: whose topics.
         topics: where they are read.
         report: gets a sentence now and then.
@@ -66,16 +66,18 @@ def verify(
         RetriableError: the publication moves on faster than it can be looked at, another instance is ahead of this
             home, or Kafka or the storage did not answer.
     """
-    return _Verifying(storage, publication, topics, report).run(clock())
+    return _Verifying(store, publication, topics, report).run(clock())
 
 
 class _Verifying:
     """One verification."""
 
-    def __init__(self, storage: Storage, publication: Publication, topics: ReplicaTopics, report: Report) -> None:
-        self._storage = storage
+    def __init__(
+        self, store: PublicationStore, publication: Publication, topics: ReplicaTopics, report: Report
+    ) -> None:
+        self._store = store
         self._publication = publication
-        self._archive = Archive(storage, publication.name)
+        self._archive = Archive(store)
         self._topics = topics
         self._report = report
         self._basis = basis_of(publication)
@@ -192,11 +194,9 @@ class _Verifying:
 
     def _excuse_others(self, compared: KeyedComparison) -> None:
         topics = set(compared.topics())
-        for name in self._storage.folders(""):
-            if name != self._publication.name:
-                other = Archive(self._storage, name)
-                held = other.held(other.pointer())
-                compared.belong_elsewhere((each.topic, each.key) for each in held if each.topic in topics)
+        for other in map(Archive, self._store.others()):
+            held = other.held(other.pointer())
+            compared.belong_elsewhere((each.topic, each.key) for each in held if each.topic in topics)
 
     def _baseline(self, first: int | None, archived: dict[int, ArchivedRecord]) -> int | None:
         """The first run of a registry's publication may have noted what the registry holds, and sent nothing."""

@@ -21,8 +21,8 @@ from contexture.operations.recovery.ownership import FOREIGN, SHARED
 from contexture.operations.recovery.state import UNTOLD, RebuiltState, rebuilding, write_rows
 from contexture.publications import Publication
 from contexture.sending import LedgerEntry
-from contexture.storage.home import Storage
-from contexture.storage.state import State, StatePointer
+from contexture.storage.home import Home
+from contexture.storage.state import StatePointer
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 FIXED = {"naming": "fixed", "topics": ["cars"]}
@@ -56,23 +56,25 @@ class City:
     """A publication whose topics are there, and a home."""
 
     def __init__(self, folder: Path, owner: Publication | None = None) -> None:
-        self.storage = Storage(str(folder))
+        self.storage = Home(str(folder))
         self.owner = owner or cars()
         self.topics = MemoryTopics()
         self.topics.ledger = {0: LedgerEntry("outbox7", 7, 1, 1, 1, 0, None, NOON)}
 
     def rebuilt(self, *names: str, others: tuple[Publication, ...] = (), **options: Any) -> RebuiltState:
-        with rebuilding(self.storage, self.owner, self.topics, names or ("cars",), others=others) as (made, found):
+        with rebuilding(
+            self.storage.publication(self.owner.name), self.owner, self.topics, names or ("cars",), others=others
+        ) as (made, found):
             made.write(**options)
         return found
 
     @property
     def pointer(self) -> StatePointer:
-        return State(self.storage, self.owner.name).pointer()
+        return self.storage.publication(self.owner.name).state.pointer()
 
     def rows(self) -> dict[str, dict[str, Any]]:
         """What state holds, by the id of the entity."""
-        rows = State(self.storage, self.owner.name).table(self.pointer).to_pylist()
+        rows = self.storage.publication(self.owner.name).state.table(self.pointer).to_pylist()
         return {parse_json(row["identity"])[2]: row for row in rows}  # type: ignore[index]
 
 
@@ -115,11 +117,11 @@ def test_or_one_that_reads_everything_and_sends_what_differs(city: City) -> None
 
 
 def test_what_state_holds_already_stays_as_it_is(city: City) -> None:
-    state = State(city.storage, "vehicles")
+    state = city.storage.publication("vehicles").state
     held = state_table([Held(key("a").decode(), content="other"), Held(key("old").decode())])
     written = write_files(state, held)
     update = {"outbox": "mine", "sequence": 9, "generation": 4, "rows": (2,), "identities": 2, "watermark": "w"}
-    state.point(written.model_copy(update=update))
+    state.commit(written.model_copy(update=update))
     city.topics.send([car("a"), car("b")])
 
     found = city.rebuilt()
@@ -127,7 +129,7 @@ def test_what_state_holds_already_stays_as_it_is(city: City) -> None:
     assert (found.held, found.found, found.sequence) == (2, 1, 9)
     pointer = city.pointer
     assert (pointer.outbox, pointer.sequence, pointer.generation, pointer.identities) == ("mine", 9, 5, 3)
-    rows = State(city.storage, "vehicles").table(pointer).to_pylist()
+    rows = city.storage.publication("vehicles").state.table(pointer).to_pylist()
     assert {row["identity"]: row["sequence"] for row in rows} == {key("a"): 1, key("old"): 1, key("b"): 9}
 
 
@@ -292,10 +294,10 @@ def test_without_a_ledger_nobody_knows_the_number(city: City) -> None:
 def test_a_run_that_concludes_meanwhile_is_not_written_over(city: City) -> None:
     city.topics.send([car("a")])
     concluded = StatePointer(outbox="new", sequence=8)
-    state = State(city.storage, "vehicles")
+    state = city.storage.publication("vehicles").state
 
-    with rebuilding(city.storage, city.owner, city.topics, ["cars"]) as (made, _):
-        state.point(concluded.model_copy(update={"sequence": 9}))
+    with rebuilding(city.storage.publication(city.owner.name), city.owner, city.topics, ["cars"]) as (made, _):
+        state.commit(concluded.model_copy(update={"sequence": 9}))
         with pytest.raises(ConfigurationError, match="the state of vehicles has moved on meanwhile"):
             made.write()
 
@@ -308,7 +310,7 @@ def test_nor_is_one_that_concludes_while_rows_are_written(city: City, monkeypatc
 
     def write(*args: Any) -> None:
         write_rows(*args)
-        State(city.storage, "vehicles").point(concluded)
+        city.storage.publication("vehicles").state.commit(concluded)
 
     monkeypatch.setattr(recovery, "write_rows", write)
     with pytest.raises(ConfigurationError, match="the state of vehicles has moved on meanwhile"):

@@ -28,9 +28,8 @@ from contexture.operations.verification.source_view import (
     SourceHealth,
 )
 from contexture.storage.conclusion import conclude
-from contexture.storage.home import Storage
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.home import Home
+from contexture.storage.paths import PublicationPaths
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 NOTHING = {"missing": 0, "extra": 0, "different": 0, "order": 0}
@@ -88,7 +87,7 @@ class City:
     """A publication that has sent cars to one topic."""
 
     def __init__(self, folder: Path, **sent: str) -> None:
-        self.storage, self.publication, self.topics = Storage(str(folder)), publication(), MemoryTopics()
+        self.storage, self.publication, self.topics = Home(str(folder)), publication(), MemoryTopics()
         self.runs = 0
         self.ran(**sent)
 
@@ -100,15 +99,17 @@ class City:
         table = state_table([Held(name, sequence=self.runs) for name in sent]).to_pylist()
         for row, (topic, record_key, _) in zip(table, rows, strict=True):
             row["topics"], row["key"], row["identity"] = [topic], record_key, record_key
-        delta = PublicationFolder("vehicles").state_delta(manifest.outbox)
-        with self.storage.replacing(f"{delta}/shard-00000.parquet") as path:
+        delta = PublicationPaths("vehicles").state_delta(manifest.outbox)
+        with self.storage.write_atomically(f"{delta}/shard-00000.parquet") as path:
             pq.write_table(state_table([]).from_pylist(table, schema=state_table([]).schema), path)
-        Outboxes(self.storage, "vehicles").move(manifest.outbox, "approved", reason="good")
+        self.storage.publication("vehicles").outboxes.set_status(manifest.outbox, "approved", reason="good")
         self.topics.send(rows)
-        conclude(self.storage, manifest, cluster=None, target=None)
+        conclude(self.storage.publication(manifest.publication), manifest, cluster=None, target=None)
 
     def compared(self, source: MemorySource) -> Verification:
-        return verify_against_source(self.storage, self.publication, self.topics, source, clock=lambda: NOON)
+        return verify_against_source(
+            self.storage.publication(self.publication.name), self.publication, self.topics, source, clock=lambda: NOON
+        )
 
 
 @pytest.fixture

@@ -25,11 +25,9 @@ from contexture.publications import Publication
 from contexture.sending import LedgerEntry
 from contexture.storage.conclusion import conclude
 from contexture.storage.delivery import DeadLetterIndex
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.state import State
+from contexture.storage.paths import PublicationPaths
 
 NOW = datetime(2026, 3, 1, 13, 0, tzinfo=UTC)
 NOTHING = {"missing": 0, "extra": 0, "different": 0, "order": 0}
@@ -39,32 +37,32 @@ class City:
     """A publication, its home, and its topics."""
 
     def __init__(self, folder: Path, **changes: Any) -> None:
-        self.storage = Storage(str(folder))
+        self.storage = Home(str(folder))
         self.publication: Publication = publication(**changes)
-        self.outboxes = Outboxes(self.storage, self.publication.name)
+        self.outboxes = self.storage.publication(self.publication.name).outboxes
         self.topics = MemoryTopics()
 
     def prepared(self, sequence: int, rows: Sequence[Record]) -> Manifest:
         """An approved outbox, with what it changes in state."""
         manifest = outbox(self.storage, self.publication, sequence, [rows])
-        delta = PublicationFolder(self.publication.name).state_delta(manifest.outbox)
+        delta = PublicationPaths(self.publication.name).state_delta(manifest.outbox)
         held = [Held(key.decode(), sequence=sequence, removed=value is None) for _, key, value in rows]
         table = state_table(held).to_pylist()
         for row, (topic, _, value) in zip(table, rows, strict=True):
             row["topics"], row["content_hash"] = [topic], content(value) if value else b"a".ljust(32)
-        with self.storage.replacing(f"{delta}/shard-00000.parquet") as path:
+        with self.storage.write_atomically(f"{delta}/shard-00000.parquet") as path:
             pq.write_table(state_table([]).from_pylist(table, schema=state_table([]).schema), path)
-        self.outboxes.move(manifest.outbox, "approved", reason="good")
+        self.outboxes.set_status(manifest.outbox, "approved", reason="good")
         return manifest
 
     def ran(self, sequence: int, rows: Sequence[Record]) -> None:
         """A run from its outbox to its end."""
         manifest = self.prepared(sequence, rows)
         self.topics.send(rows)
-        conclude(self.storage, manifest, cluster=None, target=None)
+        conclude(self.storage.publication(manifest.publication), manifest, cluster=None, target=None)
 
     def verified(self) -> Any:
-        return verify(self.storage, self.publication, self.topics, clock=lambda: NOW)
+        return verify(self.storage.publication(self.publication.name), self.publication, self.topics, clock=lambda: NOW)
 
 
 def car(name: str, speed: int = 1, topic: str = "cars") -> Record:
@@ -108,7 +106,7 @@ def test_each_damage_is_told(city: City) -> None:
 
 def test_what_is_no_longer_archived_is_compared_by_its_content(city: City) -> None:
     city.ran(1, [car("a"), car("b")])
-    city.storage.remove(PublicationFolder("vehicles").outbox("outbox1"))
+    city.storage.remove(PublicationPaths("vehicles").outbox("outbox1"))
 
     assert city.verified().compared == {"content": 2}
     city.topics.log.pop()
@@ -133,7 +131,7 @@ def test_what_went_to_the_dead_letters_is_not_missed(city: City) -> None:
     say_whom(city.storage, manifest)
     city.topics.send([car("a", 2)])
     refused = DeadLetterIndex(shards={0: (1, 2)})
-    conclude(city.storage, manifest, cluster=None, target=None, dead_letters=refused)
+    conclude(city.storage.publication(manifest.publication), manifest, cluster=None, target=None, dead_letters=refused)
 
     found = city.verified()
 
@@ -149,7 +147,7 @@ def test_what_was_told_in_part_is_not_judged(city: City) -> None:
     say_whom(city.storage, manifest)
     city.topics.send([car("b", 2)])
     refused = DeadLetterIndex(shards={0: (1,)})
-    conclude(city.storage, manifest, cluster=None, target=None, dead_letters=refused)
+    conclude(city.storage.publication(manifest.publication), manifest, cluster=None, target=None, dead_letters=refused)
 
     found = city.verified()
 
@@ -190,7 +188,7 @@ def test_an_outbox_that_was_given_up_may_be_there_in_part(city: City) -> None:
     city.ran(1, [car("a")])
     manifest = city.prepared(2, [car("a", 2), car("b")])
     city.topics.send([car("a", 2)])
-    city.outboxes.move(manifest.outbox, "abandoned", reason="by hand")
+    city.outboxes.set_status(manifest.outbox, "abandoned", reason="by hand")
 
     assert city.verified().differences == NOTHING
 
@@ -212,8 +210,8 @@ def test_nothing_published_is_nothing_to_verify(city: City) -> None:
 
 def test_another_instance_that_is_ahead_is_told(city: City) -> None:
     city.ran(1, [car("a")])
-    state = State(city.storage, "vehicles")
-    state.point(state.pointer().model_copy(update={"watermark": "41"}))
+    state = city.storage.publication("vehicles").state
+    state.commit(state.pointer().model_copy(update={"watermark": "41"}))
     theirs = LedgerEntry("theirs", 9, 1, 1, 1, 0, 42, NOW)
     city.topics.ledger = {0: theirs}
 
@@ -292,14 +290,20 @@ def test_the_outcome_is_kept_as_report_and_row(city: City) -> None:
     assert store is not None
 
     with RunTableWriter(store, said.append) as journal:
-        reported = verify_and_report(city.storage, city.publication, city.topics, journal=journal, report=said.append)
+        reported = verify_and_report(
+            city.storage.publication(city.publication.name),
+            city.publication,
+            city.topics,
+            journal=journal,
+            report=said.append,
+        )
 
     page = Path(reported.uri).read_text()
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert "<script" not in page
     assert "http:" not in page.replace("http-equiv", "")
     assert "https:" not in page, "it needs no network"
-    assert report_module.last(city.storage, "vehicles") == reported.found
+    assert report_module.last(city.storage.publication("vehicles")) == reported.found
     row = store.last_verification("vehicles")
     assert row is not None
     assert (row.equal, row.missing, row.held, row.told) == (False, 1, 2, reported.found.told)
@@ -316,7 +320,10 @@ def test_the_oldest_reports_go(city: City) -> None:
     found = city.verified()
 
     for minute in range(35):
-        report_module.write(city.storage, found.model_copy(update={"verified_at": NOW.replace(minute=minute)}))
+        report_module.write(
+            city.storage.publication(city.publication.name),
+            found.model_copy(update={"verified_at": NOW.replace(minute=minute)}),
+        )
 
     kept = city.storage.folders("vehicles/verification")
     assert len(kept) == 30
@@ -324,4 +331,4 @@ def test_the_oldest_reports_go(city: City) -> None:
 
 
 def test_without_a_report_there_is_no_last_one(city: City) -> None:
-    assert report_module.last(city.storage, "vehicles") is None
+    assert report_module.last(city.storage.publication("vehicles")) is None

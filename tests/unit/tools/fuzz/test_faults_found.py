@@ -34,18 +34,14 @@ from contexture.sources.ngsi.query import EntityQuery
 from contexture.sources.sdmx.formats import json_format
 from contexture.sources.sdmx.registry.log import parse_feed, rows_in
 from contexture.sources.sdmx.registry.transport import DownloadedFile, is_error_message
-from contexture.storage.delivery import AttemptLog, ledger_seen
 from contexture.storage.format_versions import check_document
-from contexture.storage.home import Storage
-from contexture.storage.inbox_reader import release_claim
-from contexture.storage.known_topics import known_topics
+from contexture.storage.home import Home
 from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.outboxes import Outboxes, OutboxStatus
-from contexture.storage.publication_store import SHARD_FILE, PublicationFolder
-from contexture.storage.state import State
+from contexture.storage.outboxes import OutboxStatus
+from contexture.storage.paths import SHARD_FILE, PublicationPaths
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-FOLDER = PublicationFolder("vehicles")
+FOLDER = PublicationPaths("vehicles")
 DEEP = b"[" * 100_000
 
 
@@ -62,8 +58,8 @@ def answering(**answer: object) -> httpx.MockTransport:
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return Storage(str(tmp_path))
+def storage(tmp_path: Path) -> Home:
+    return Home(str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -194,17 +190,17 @@ def test_a_strangers_record_is_no_row_of_the_ledger(row: bytes) -> None:
 @pytest.mark.parametrize(
     ("path", "read"),
     [
-        (FOLDER.current_state(), lambda storage: State(storage, "vehicles").pointer()),
-        (FOLDER.ledger_seen(), lambda storage: ledger_seen(storage, "vehicles")),
-        (FOLDER.known_topics(), lambda storage: known_topics(storage, "vehicles")),
-        (FOLDER.outbox_claim("a"), lambda storage: release_claim(storage, "vehicles", "a")),
-        (FOLDER.shard_attempts("a", 0), lambda storage: AttemptLog(storage, "vehicles").of_shard("a", 0)),
-        (FOLDER.shard_attempts("a", 0), lambda storage: AttemptLog(storage, "vehicles").of_outbox("a")),
+        (FOLDER.current_state(), lambda storage: storage.publication("vehicles").state.pointer()),
+        (FOLDER.ledger_seen(), lambda storage: storage.publication("vehicles").ledger.known()),
+        (FOLDER.known_topics(), lambda storage: storage.publication("vehicles").known_topics()),
+        (FOLDER.outbox_claim("a"), lambda storage: storage.publication("vehicles").release_claim("a")),
+        (FOLDER.shard_attempts("a", 0), lambda storage: storage.publication("vehicles").attempts.of_shard("a", 0)),
+        (FOLDER.shard_attempts("a", 0), lambda storage: storage.publication("vehicles").attempts.of_outbox("a")),
     ],
 )
 @pytest.mark.parametrize("content", [b"", b'{"secret-of-a-user":1}', DEEP])
 def test_a_damaged_document_is_called_so_without_its_content(
-    storage: Storage, path: str, read: Callable[[Storage], object], content: bytes
+    storage: Home, path: str, read: Callable[[Home], object], content: bytes
 ) -> None:
     storage.write(path, content)
 
@@ -215,7 +211,7 @@ def test_a_damaged_document_is_called_so_without_its_content(
     assert "secret-of-a-user" not in str(raised.value)
 
 
-def shard_of(storage: Storage) -> tuple[OutboxShardReader, Path]:
+def shard_of(storage: Home) -> tuple[OutboxShardReader, Path]:
     manifest = outbox(storage, publication(), 7, [records(*(f"car{number}" for number in range(50)))])
     path = Path(storage.path(f"{FOLDER.shard(manifest.outbox, 0)}/{SHARD_FILE}"))
     return OutboxShardReader(storage, manifest, 0), path
@@ -226,7 +222,7 @@ def read_all(reader: OutboxShardReader) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1" + bytes(100) + b"PAR1", b"PAR1" + b"\xff" * 60 + b"PAR1"])
-def test_what_is_no_parquet_is_damaged_and_not_merely_away(storage: Storage, content: bytes) -> None:
+def test_what_is_no_parquet_is_damaged_and_not_merely_away(storage: Home, content: bytes) -> None:
     reader, path = shard_of(storage)
     path.write_bytes(content)
 
@@ -236,7 +232,7 @@ def test_what_is_no_parquet_is_damaged_and_not_merely_away(storage: Storage, con
         reader.varying_headers()
 
 
-def test_a_flipped_bit_in_a_record_is_never_sent(storage: Storage) -> None:
+def test_a_flipped_bit_in_a_record_is_never_sent(storage: Home) -> None:
     reader, path = shard_of(storage)
     table = pq.read_table(path, partitioning=None)
     pq.write_table(table, path, compression="none", use_dictionary=False, write_page_checksum=True)
@@ -247,12 +243,12 @@ def test_a_flipped_bit_in_a_record_is_never_sent(storage: Storage) -> None:
         read_all(reader)
 
 
-def test_a_storage_that_is_away_stays_retriable(storage: Storage) -> None:
-    with pytest.raises(RetriableError), storage.reading("a"):
+def test_a_storage_that_is_away_stays_retriable(storage: Home) -> None:
+    with pytest.raises(RetriableError), storage.translate_read_errors("a"):
         raise OSError(5, "Input/output error")
-    with pytest.raises(RetriableError), storage.reading("a"):
+    with pytest.raises(RetriableError), storage.translate_read_errors("a"):
         raise OSError("When reading information for key: AWS Error NETWORK_CONNECTION")
-    with pytest.raises(DefectError), storage.reading("a"):
+    with pytest.raises(DefectError), storage.translate_read_errors("a"):
         raise pa.ArrowInvalid("Parquet magic bytes not found in footer")
 
 
@@ -269,10 +265,10 @@ def test_a_number_of_thousands_of_digits_is_no_file_of_names(read: Callable[[str
         read("9" * 5_000)
 
 
-def test_an_outbox_without_a_story_is_damaged(storage: Storage) -> None:
+def test_an_outbox_without_a_story_is_damaged(storage: Home) -> None:
     storage.write(FOLDER.status("a"), b'{"format":1,"outbox":"a","sequence":7,"steps":[],"attempts":0}')
     with pytest.raises(DefectError, match="can not be read as OutboxStatus"):
-        Outboxes(storage, "vehicles").status("a")
+        storage.publication("vehicles").outboxes.status("a")
 
 
 @pytest.mark.parametrize("url", ["//]", "http://[", "http://[::1"])
@@ -292,7 +288,7 @@ def test_half_of_an_address_is_not_where_airflow_is() -> None:
         AirflowCredentials.from_environment({"CONTEXTURE_AIRFLOW_URL": "http://["})
 
 
-def test_a_document_nested_without_end_passes_the_check_of_formats(storage: Storage) -> None:
+def test_a_document_nested_without_end_passes_the_check_of_formats(storage: Home) -> None:
     storage.write("deep.json", DEEP)
     check_document(storage, OutboxStatus, "deep.json")
 

@@ -9,9 +9,8 @@ from hashlib import blake2b
 from itertools import repeat
 from typing import Any, Final
 
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
-from contexture.storage.outbox_reader import OutboxShardReader
 from contexture.storage.outboxes import Outboxes, OutboxStatus
 from contexture.storage.schemas import HEADER_PREFIX
 from contexture_sandbox.demo.plain_reader import read_topics
@@ -77,7 +76,7 @@ class Sequences:
         return sum(self._digests.get(place) != other._digests.get(place) for place in places)
 
 
-def compare(storage: Storage, publication: str, brokers: Mapping[str, str | int | float | bool]) -> Comparison:
+def compare(storage: Home, publication: str, brokers: Mapping[str, str | int | float | bool]) -> Comparison:
     """Reads a publication's topics back with a plain consumer, and compares them with its concluded outboxes.
 
     Args:
@@ -111,10 +110,10 @@ def _approved_at(status: OutboxStatus) -> datetime:
     return next(step.at for step in status.steps if step.status == "approved")
 
 
-def _prepared(storage: Storage, publication: str) -> Iterator[_Prepared]:
-    for _, manifest in concluded(Outboxes(storage, publication)):
+def _prepared(storage: Home, publication: str) -> Iterator[_Prepared]:
+    for _, manifest in concluded(storage.publication(publication).outboxes):
         for shard in manifest.shards:
-            reader = OutboxShardReader(storage, manifest, shard.shard)
+            reader = storage.publication(publication).reader(manifest, shard.shard)
             for batch in reader.batches(0):
                 columns = (batch.column(name).to_pylist() for name in ("topic", "key", "value", "timestamp"))
                 for topic, key, value, at, own in zip(*columns, _varying(batch), strict=True):

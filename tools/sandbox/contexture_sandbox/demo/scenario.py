@@ -9,9 +9,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from contexture.errors import ContextureError, RetriableError
-from contexture.storage.home import Storage
+from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
-from contexture.storage.outboxes import Outboxes
 from contexture_sandbox.airflow.client import DagRun
 from contexture_sandbox.context_broker.entities import changes
 from contexture_sandbox.demo.comparison import concluded
@@ -45,7 +44,7 @@ class DemoScenario:
     def __init__(self, stack: Stack, console: DemoConsole) -> None:
         self.stack = stack
         self.console = console
-        self.storage = Storage(str(stack.options.home))
+        self.storage = Home(str(stack.options.home))
         self.problems: list[str] = []
         self._outage_happened = False
         self._watch = TaskWatch(console, stack.client)
@@ -123,7 +122,7 @@ class DemoScenario:
             "The first minute is replayed by Airflow's Backfill",
             "It sends what was archived then, marked by a header; values that are no longer the newest are skipped.",
         )
-        outboxes = Outboxes(self.storage, "city")
+        outboxes = self.storage.publication("city").outboxes
         first = concluded(outboxes)[0][1].received_from
         if first is None:
             raise RetriableError("the first outbox has no time of reception", next_step="report this")
@@ -211,7 +210,7 @@ class DemoScenario:
             self.console.line(f"{run.dag_id}: {done.state} in {done.seconds:.1f} s")
 
     def _report_last_run(self, publication: str, mode: str | None = None) -> None:
-        found = [m for _, m in concluded(Outboxes(self.storage, publication)) if mode in {None, m.mode}]
+        found = [m for _, m in concluded(self.storage.publication(publication).outboxes) if mode in {None, m.mode}]
         if found:
             self.console.line(f"[green]{publication}: {sentence(found[-1])}[/green]")
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.publication_store import REPORT_PAGE
 from contexture.storage.schemas import HEADER_PREFIX, REGISTRY_HEADER
 from contexture_sandbox.demo.comparison import Comparison, compare, concluded
 from contexture_sandbox.demo.console import DemoConsole
@@ -72,7 +71,7 @@ def failed_runs(scenario: DemoScenario) -> list[str]:
 
 
 def _row(scenario: DemoScenario, publication: str) -> Row:
-    manifests = [manifest for _, manifest in concluded(Outboxes(scenario.storage, publication))]
+    manifests = [manifest for _, manifest in concluded(scenario.storage.publication(publication).outboxes)]
     refused: dict[str, int] = {}
     for manifest in manifests:
         for rule, count in manifest.quarantined.items():
@@ -92,7 +91,7 @@ def _row(scenario: DemoScenario, publication: str) -> Row:
 
 
 def _report(scenario: DemoScenario, publication: str, outbox: str) -> str:
-    return f"{scenario.storage.root}/{PublicationFolder(publication).report(outbox)}/index.html"
+    return scenario.storage.publication(publication).outbox(outbox).report.uri_of(REPORT_PAGE)
 
 
 def _registry_records(scenario: DemoScenario) -> Table:
