@@ -38,7 +38,7 @@ def generator() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", ["publication.md", "row-rules.md", "kafka-errors.md"])
+@pytest.mark.parametrize("name", ["commands.md", "publication.md", "row-rules.md", "kafka-errors.md"])
 def test_generated_pages_are_up_to_date(name):
     assert (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8") == generator().pages()[name]
 

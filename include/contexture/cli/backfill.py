@@ -68,7 +68,7 @@ def backfill(
     topic_prefix: Annotated[str, typer.Option(help="Prefix of every topic; empty for none.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
-    """Send past intervals of a publication again, through Airflow's Backfill; show first what that will be.
+    """Send past intervals of a publication again, through Airflow's Backfill; show first what each contains.
 
     What is archived is read from CONTEXTURE_HOME. What a source keeps of the past is asked for by the runs themselves.
     Airflow is found by the environment, as for `contexture resync`; it takes one backfill of a DAG at a time. Runs are

@@ -45,7 +45,7 @@ def try_connection(
     ] = 15.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
-    """Test a connection as Airflow takes it from the environment: AIRFLOW_CONN_KAFKA_DEFAULT for kafka_default.
+    """Test a connection of the environment: AIRFLOW_CONN_KAFKA_DEFAULT is kafka_default.
 
     Kafka: every bootstrap server, the login, a topic that is made and removed again, a transaction that is read back,
     a record of the largest size, the brokers' clock. A context broker:
@@ -80,7 +80,7 @@ def list_properties(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
-    """List all properties of the Kafka client: value, the client's default, and who says so. Secrets are masked.
+    """List all properties of the Kafka client: value, default and origin. Secrets are masked.
 
     With an ID as its connection of the environment sets them, also by names of Java clients; without one as Contexture
     does. No broker is asked.

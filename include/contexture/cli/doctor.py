@@ -34,7 +34,7 @@ def examine_installation(
     timeout_seconds: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds for each step.")] = 10.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
-    """Look at Python, packages, Java, open files, ports, clock, storage, publications, tables, connections, and more.
+    """Check that everything a run needs is installed and reachable: packages, Java, storage, connections and more.
 
     That is: the replicas of the ledgers in Kafka, and Airflow's pools.
 

@@ -123,7 +123,7 @@ def import_cygnus(
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
-    """Make a publication of every Kafka sink of a Cygnus agent, and say what becomes of each of its parameters.
+    """Make a publication of every Kafka sink of a Cygnus agent, and explain each of its parameters.
 
     Every file is checked as `contexture check` does. Told are also the connections that have to be made, what the
     agent's file doesn't say, and where Contexture does something else than Cygnus on purpose.

@@ -31,7 +31,7 @@ def rebuild_ledger(
         bool, typer.Option("--json", help="One JSON document for scripts; needs --yes to write.")
     ] = False,
 ) -> None:
-    """Write a lost ledger anew, from what CONTEXTURE_HOME knows of outboxes and from what lies in the topics.
+    """Rebuild a lost ledger from the outboxes of CONTEXTURE_HOME and the records in the topics.
 
     Pause the publication's DAG first: senders that run are fenced. A transaction is taken for sent when its records are
     the newest of their keys, or carry their registry transaction. Where the topics do not show it (records equal to

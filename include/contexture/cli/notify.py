@@ -34,7 +34,7 @@ def serve(
         bool, typer.Option("--without-credentials", help="Accept notifications from anyone on this machine.")
     ] = False,
 ) -> None:
-    """Take notifications for the publications in mode notifications, and keep them for their next runs.
+    """Receive notifications for publications in mode notifications, and store them for their next runs.
 
     Anyone who notifies shows the token of CONTEXTURE_NOTIFY_TOKEN, or one of the file (--token-file, else
     CONTEXTURE_NOTIFY_TOKEN_FILE), as `Authorization: Bearer …`. A notification is kept below CONTEXTURE_HOME, which

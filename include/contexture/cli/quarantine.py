@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Look at what rules hold back, and try it again. Exit codes: 0 done; 2 there is no such publication or "
+    help="Show what row rules refused, and process it again. Exit codes: 0 done; 2 there is no such publication or "
     "outbox, or nothing to try; 3 the storage or Airflow did not answer.",
 )
 
 
 @app.callback()
 def quarantine() -> None:
-    """Look at what rules hold back, and try it again."""
+    """Show what row rules refused, and process it again."""
 
 
 @app.command("show")
@@ -57,7 +57,7 @@ def retry_quarantine(
     reason: Annotated[str | None, typer.Option(help="Why; kept with the run.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
-    """Start a run that tries again what an outbox's run refused, and nothing else.
+    """Start a run that processes again what an outbox's run refused, and nothing else.
 
     Entities are taken as they were stored; structures are read from their registry again.
     Airflow is found by CONTEXTURE_AIRFLOW_URL and who asks by CONTEXTURE_AIRFLOW_TOKEN, or CONTEXTURE_AIRFLOW_USER and

@@ -41,7 +41,7 @@ def report_publication(
     ] = ReportFormat.HTML,
     out: Annotated[Path | None, typer.Option(help="Where to write it; standard output if none.")] = None,
 ) -> None:
-    """Tell the data quality of a publication's runs, as far as they are kept: one HTML file that needs nothing else.
+    """Write a data quality report of a publication's runs: one HTML file that needs nothing else.
 
     Expectations with what was observed, rules with counts and samples, how volume and types changed, and plots. Read
     from CONTEXTURE_HOME and the operational tables, without Airflow and Kafka. Nothing is changed.

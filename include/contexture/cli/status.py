@@ -23,7 +23,7 @@ def show_status(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
-    """Show each publication: whether it runs, its last concluded run, what is pending and when it is tried next.
+    """Show each publication: whether it runs, its last concluded run, what is pending, and the next attempt.
 
     Read from CONTEXTURE_HOME, the folder of publications and the operational tables, without Airflow and Kafka.
 

@@ -22,7 +22,7 @@ def rebuild_tables(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
-    """Fill the operational tables again from the ledgers in Kafka, and from what CONTEXTURE_HOME knows of outboxes.
+    """Rebuild the operational tables from the ledgers in Kafka and the outboxes of CONTEXTURE_HOME.
 
     For tables that were lost or are new. What is there stays, and a second time changes nothing. Kafka connections come
     from the environment, as for `contexture connection test`.

@@ -54,7 +54,7 @@ def show_transactions(
     last: Annotated[int, typer.Option(min=1, help="At most so many, the latest.")] = 50,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
-    """Show Kafka transactions with what has become of each, the latest first.
+    """Show Kafka transactions with their status, the latest first.
 
     Read from the operational tables, without Airflow and Kafka; the same filters are on the Contexture page.
 
