@@ -11,7 +11,7 @@ import orjson
 import pyarrow as pa
 
 from contexture.publications import Publication
-from contexture.records.changes.attribute_types import MOST, AttributeTypes, Seen
+from contexture.records.changes.attribute_types import MOST, AttributeType, AttributeTypes
 from contexture.sources.ngsi.entity import ParsedEntity
 from contexture.storage.folder import StoredFolder
 from contexture.storage.state import StatePointer
@@ -135,7 +135,7 @@ class SeenTypes:
     """What one task sees."""
 
     def __init__(self) -> None:
-        self._seen: set[Seen] = set()
+        self._seen: set[AttributeType] = set()
 
     def note(self, parsed: ParsedEntity) -> None:
         """The types of one entity's attributes."""
@@ -144,7 +144,9 @@ class SeenTypes:
             if isinstance(attribute, dict):
                 kind = attribute.get("type")
                 if isinstance(kind, str):
-                    seen.add((entity_type, name if parsed.datasets is None else parsed.attribute_name(name).name, kind))
+                    key = (entity_type, name if parsed.datasets is None else parsed.attribute_name(name).name, kind)
+                    if key not in seen:
+                        seen.add(AttributeType(*key))
 
     def save(self, work: StoredFolder, first_ordinal: int) -> None:
         """Leaves them where `drift` finds them; a task that is repeated writes the same again."""
@@ -156,11 +158,11 @@ class SeenTypes:
 _TYPES: Final = "types"
 
 
-def drift(preparation: StageContext) -> list[Seen]:
+def drift(preparation: StageContext) -> list[AttributeType]:
     """The types that attributes have now and had in no run before; what was seen is left for conclude."""
     folder = preparation.work.folder(_TYPES)
     files = [folder.read(name) for name in folder.files(".json")]
-    seen = AttributeTypes.of(each for file in files for each in msgspec.json.decode(file, type=list[Seen]))
+    seen = AttributeTypes.of(each for file in files for each in msgspec.json.decode(file, type=list[AttributeType]))
     preparation.records.write_seen_types(seen)
     state = preparation.store.state
     new = state.attribute_types(StatePointer.model_validate_json(preparation.pointer_json)).new_in(seen)

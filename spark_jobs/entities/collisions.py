@@ -20,7 +20,7 @@ import pyarrow.dataset as ds
 from contexture.publications import NgsiPublication
 from contexture.records.changes import ChangeKind
 from contexture.records.changes.identity_hashes import hash_words
-from contexture.records.topics.collisions import IdentityIndex, colliding
+from contexture.records.topics.collisions import IdentityIndex, mark_collisions
 from contexture.storage.schemas import COLLISIONS, QUARANTINE
 from contexture.storage.state import StateReader
 from spark_jobs.shared.context import PART_BITS, StageContext
@@ -211,7 +211,7 @@ def find_collisions(publication: NgsiPublication, snapshot: Any, reader: StateRe
     holders = TopicOwners(reader, meanings, sent)
     shared = np.isin(sent.topics, list(holders.foreign))
     if len(sent.names) < len(sent.rows):
-        shared |= colliding(sent.topics, sent.meanings)
+        shared |= mark_collisions(sent.topics, sent.meanings)
     by_topic: dict[int, list[int]] = {}
     for place in np.flatnonzero(shared).tolist():
         by_topic.setdefault(int(sent.topics[place]), []).append(place)

@@ -94,7 +94,7 @@ def sent_events(
     kept[comparison.superseded] = False
     kept[comparison.conflicting] = False
     if turns is not None:
-        kept[turns.succession.looked_at] = final[turns.succession.looked_at] = False
+        kept[turns.succession.evaluated] = final[turns.succession.evaluated] = False
         kept[turns.succession.sent] = final[turns.succession.final] = True
     sent = snapshot.select(["event", "received_at", "topic"]).filter(pa.array(kept))
     events = sent.column("event").to_numpy()

@@ -26,7 +26,7 @@ from contexture.errors import RejectedError
 from contexture.events import parse_json
 from contexture.kafka.partitioner import shards_for
 from contexture.publications import NgsiPublication
-from contexture.records.changes import Deletion, EventSequence, overtaken, replay_sequence
+from contexture.records.changes import Deletion, EventSequence, find_superseded_notifications, replay_sequence
 from contexture.records.messages.envelopes import Envelope
 from contexture.sources.ngsi.entity import broker_time, system_time
 from contexture.sources.ngsi.notifications.notification import Form, NotifiedEntity
@@ -115,7 +115,7 @@ class NotifiedSequence:
 
 def latest_rows(snapshot: Any) -> Any:
     """The rows of a snapshot with only the last notified one of each identity."""
-    return np.delete(np.arange(snapshot.num_rows), overtaken(snapshot))
+    return np.delete(np.arange(snapshot.num_rows), find_superseded_notifications(snapshot))
 
 
 def shards_of(ended: Any, preparation: StageContext) -> Any:

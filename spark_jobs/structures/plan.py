@@ -245,7 +245,7 @@ def _run(preparation: StageContext, landing: LandingManifest) -> StructureRun:
     wanted = severities(preparation.publication.quality.rules)
     limit = source.shrink_limit
     return StructureRun(
-        telling=PublishMode(
+        mode=PublishMode(
             sequence=order.sequence,
             everything=preparation.everything,
             sends=not order.baseline,

@@ -11,7 +11,7 @@ from sqlalchemy import Table, create_engine, insert, text
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.monitoring import RunTables
 from contexture.monitoring.tables import RUNS, TRANSACTIONS
-from contexture.records.changes.attribute_types import AttributeTypes
+from contexture.records.changes.attribute_types import AttributeType, AttributeTypes
 from contexture.storage.home import Home
 from contexture.storage.paths import PublicationPaths
 from contexture.storage.state import StatePointer
@@ -95,7 +95,7 @@ def _hold_back(home: Home, name: str) -> None:
         home.publication(name).outboxes.status("outbox1"),
         home.publication(name).outboxes.manifest("outbox1"),
     )
-    seen = AttributeTypes.of(("car", f"attribute{number}", "Number") for number in range(100))
+    seen = AttributeTypes.of(AttributeType("car", f"attribute{number}", "Number") for number in range(100))
     for number in range(2, 2_000):
         held = status.model_copy(update={"outbox": f"outbox{number}", "sequence": number})
         home.write(folder.status(held.outbox), held.to_json())

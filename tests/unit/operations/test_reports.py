@@ -21,7 +21,7 @@ from contexture.operations.reports.html import DETAILED, LATEST, grouped, page
 from contexture.operations.reports.model import QualityReport, ReportPeriod
 from contexture.operations.status.quality import COLUMNS
 from contexture.operations.status.sources import Tables
-from contexture.records.changes.attribute_types import AttributeTypes, Seen
+from contexture.records.changes.attribute_types import AttributeType, AttributeTypes
 from contexture.storage.delivery import DeadLetterIndex
 from contexture.storage.home import Home
 from contexture.storage.manifests import LandingManifest
@@ -51,7 +51,7 @@ def ran(
     sequence: int,
     *,
     failed: Mapping[str, str] | None = None,
-    types: list[Seen] | None = None,
+    types: list[AttributeType] | None = None,
     **changes: Any,
 ) -> None:
     """A run an hour after the one before it; the first at noon."""
@@ -217,10 +217,10 @@ def test_a_registry_s_log_does_not_say_how_much_there_is(storage):
 
 
 def test_types_are_compared_with_those_of_all_earlier_runs(storage):
-    ran(storage, 1, types=[("car", "speed", "Number"), ("car", "brand", "Text")])
-    ran(storage, 2, types=[("car", "speed", "Text"), ("car", "wheels", "Number")])
-    ran(storage, 3, types=[("car", "speed", "Number"), ("car", "speed", "Text")])
-    ran(storage, 4, types=[("car", "speed", "Integer")])
+    ran(storage, 1, types=[AttributeType("car", "speed", "Number"), AttributeType("car", "brand", "Text")])
+    ran(storage, 2, types=[AttributeType("car", "speed", "Text"), AttributeType("car", "wheels", "Number")])
+    ran(storage, 3, types=[AttributeType("car", "speed", "Number"), AttributeType("car", "speed", "Text")])
+    ran(storage, 4, types=[AttributeType("car", "speed", "Integer")])
     drift = [[(new.attribute, new.type, new.before) for new in run.new_types] for run in told(storage).runs]
     assert drift == [[], [("speed", "Text", ("Number",))], [], [("speed", "Integer", ("Number", "Text"))]]
     assert [run.attributes for run in told(storage, ReportPeriod(last=2)).runs] == [1, 1]
@@ -228,10 +228,10 @@ def test_types_are_compared_with_those_of_all_earlier_runs(storage):
 
 
 def test_what_was_rejected_becomes_no_earlier_type(storage):
-    ran(storage, 1, types=[("car", "speed", "Number")])
-    ran(storage, 2, types=[("car", "speed", "Text")])
+    ran(storage, 1, types=[AttributeType("car", "speed", "Number")])
+    ran(storage, 2, types=[AttributeType("car", "speed", "Text")])
     storage.publication("vehicles").outboxes.set_status("outbox2", "rejected", reason="type-drift")
-    ran(storage, 3, types=[("car", "speed", "Text")])
+    ran(storage, 3, types=[AttributeType("car", "speed", "Text")])
     assert [len(run.new_types) for run in told(storage).runs] == [0, 1, 1]
 
 
@@ -259,8 +259,14 @@ def test_runs_that_failed_stand_in_the_page_where_no_run_had_an_outbox(storage, 
 
 def test_its_json_form_keeps_its_shape(storage):
     """Scripts read it: a change of this test is a change of `FORMAT_VERSION`, unless it only adds."""
-    ran(storage, 1, quarantined={"datetime": 1}, failed={"in a set": "critical"}, types=[("car", "speed", "Number")])
-    ran(storage, 2, types=[("car", "speed", "Text")])
+    ran(
+        storage,
+        1,
+        quarantined={"datetime": 1},
+        failed={"in a set": "critical"},
+        types=[AttributeType("car", "speed", "Number")],
+    )
+    ran(storage, 2, types=[AttributeType("car", "speed", "Text")])
     document = json.loads(told(storage).to_json())
     assert document["format_version"] == 1
     assert set(document) == {
@@ -297,10 +303,10 @@ class Tags(HTMLParser):
 
 @pytest.fixture
 def hostile(storage: Home, store: RunTables) -> str:
-    ran(storage, 1, types=[(ATTACK, ATTACK, "Number")])
+    ran(storage, 1, types=[AttributeType(ATTACK, ATTACK, "Number")])
     ran(
         storage, 2, failed={ATTACK: "warning"}, quarantined={ATTACK: 1}, warnings={ATTACK: 2},
-        types=[(ATTACK, ATTACK, ATTACK)],
+        types=[AttributeType(ATTACK, ATTACK, ATTACK)],
     )  # fmt: skip
     samples = RuleSamples(
         outbox="outbox2",

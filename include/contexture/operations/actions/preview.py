@@ -21,7 +21,7 @@ from contexture.records.messages import ngsi_bodies
 from contexture.records.messages.envelopes import envelope
 from contexture.records.messages.rendering import Rendered, renderer
 from contexture.records.topics import TopicNameError, TopicNamer
-from contexture.records.topics.collisions import colliding, metric_name, numbered
+from contexture.records.topics.collisions import mark_collisions, metric_name, number_values
 from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.http.transport import RetryBudget
 from contexture.sources.ngsi.broker import Broker
@@ -112,9 +112,9 @@ def _with_collisions(namer: TopicNamer, publication: NgsiPublication, shown: lis
     if publication.topics.naming == "fixed":
         return shown
     named = [each for each in shown if not each.error]
-    topics = numbered([metric_name(each.topics[0]) for each in named])
+    topics = number_values([metric_name(each.topics[0]) for each in named])
     asked = [(each.asked.identity, each.asked.attribute, each.asked.attribute_type) for each in named]
-    found = iter(colliding(topics, numbered([namer.parts(*each) for each in asked])).tolist())
+    found = iter(mark_collisions(topics, number_values([namer.parts(*each) for each in asked])).tolist())
     return [each if each.error else replace(each, collides=next(found)) for each in shown]
 
 

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from contexture.records.changes.comparison import ChangeKind, Comparison, ShrinkGuard, compare, superseded_rows
-from contexture.records.changes.sequence import Deletion, EventSequence, SequencePosition, overtaken, replay_sequence
+from contexture.records.changes.sequence import (
+    Deletion,
+    EventSequence,
+    SequencePosition,
+    find_superseded_notifications,
+    replay_sequence,
+)
 
 __all__ = [
     "ChangeKind",
@@ -13,7 +19,7 @@ __all__ = [
     "SequencePosition",
     "ShrinkGuard",
     "compare",
-    "overtaken",
+    "find_superseded_notifications",
     "replay_sequence",
     "superseded_rows",
 ]

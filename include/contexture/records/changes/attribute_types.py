@@ -1,29 +1,38 @@
-"""The NGSI types that attributes had: what earlier runs saw, against what one run sees."""
+"""The NGSI types that attributes have: those of earlier runs, and those of one run."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import msgspec
 
 MOST = 50_000
-"""More combinations are no model: attributes are named after data then, and the table would grow with that."""
+"""The largest number of types; with more, attributes are named after data, and the table would grow with that."""
 
-Seen = tuple[str, str, str]
-"""An entity type, an attribute's name, and the attribute's NGSI type."""
+
+class AttributeType(NamedTuple):
+    """One NGSI type of an attribute."""
+
+    entity_type: str
+    attribute: str
+    kind: str
+
+
+_Types = Mapping[tuple[str, str], frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeTypes:
     """Types by entity type and attribute."""
 
-    types: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
+    types: _Types = field(default_factory=dict)
 
     @classmethod
-    def of(cls, seen: Iterable[Seen]) -> AttributeTypes:
-        """What was seen; nothing when that is more than a model has."""
+    def of(cls, seen: Iterable[AttributeType]) -> AttributeTypes:
+        """Returns the types that were seen; none when there are more than `MOST`."""
         found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         different = set(seen)
         if len(different) > MOST:
@@ -34,25 +43,27 @@ class AttributeTypes:
 
     @classmethod
     def from_json(cls, text: bytes) -> AttributeTypes:
-        """From what `to_json` gave."""
-        return cls.of(msgspec.json.decode(text, type=list[Seen]))
+        """Reads what `to_json` wrote."""
+        return cls.of(msgspec.json.decode(text, type=list[AttributeType]))
 
     def to_json(self) -> bytes:
-        """As a JSON array of triples, sorted."""
-        return msgspec.json.encode(sorted((*key, kind) for key, kinds in self.types.items() for kind in kinds))
+        """Returns a JSON array of triples, sorted."""
+        return msgspec.json.encode(sorted(self._all()))
 
-    def new_in(self, seen: AttributeTypes) -> list[Seen]:
-        """The types that attributes known here have now and did not have, sorted."""
-        found = ((key, kind) for key, kinds in seen.types.items() if key in self.types for kind in kinds)
-        return sorted((*key, kind) for key, kind in found if kind not in self.types[key])
+    def new_in(self, seen: AttributeTypes) -> list[AttributeType]:
+        """Returns the types, sorted, that attributes known here have in `seen` and lack here."""
+        return sorted(each for each in seen._all() if each.kind not in self.types.get(each[:2], {each.kind}))
 
     def after(self, seen: AttributeTypes, *, whole: bool) -> AttributeTypes:
-        """What is known after a run.
+        """Returns what is known after a run.
 
         Args:
-            seen: what it saw.
-            whole: it read everything, so that what an attribute was before counts no more.
+            seen: the types of the run.
+            whole: it read everything, so that earlier types of its attributes are dropped.
         """
-        before: Mapping[tuple[str, str], frozenset[str]] = {} if whole else self.types
+        before: _Types = {} if whole else self.types
         now = {key: kinds | before.get(key, frozenset()) for key, kinds in seen.types.items()}
-        return AttributeTypes.of((*key, kind) for key, kinds in {**self.types, **now}.items() for kind in kinds)
+        return AttributeTypes.of(AttributeTypes({**self.types, **now})._all())
+
+    def _all(self) -> Iterator[AttributeType]:
+        return (AttributeType(*key, kind) for key, kinds in self.types.items() for kind in kinds)

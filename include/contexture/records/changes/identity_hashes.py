@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+Words = npt.NDArray[np.uint64]
 
-def hash_words(column: Any) -> tuple[Any, Any]:
-    """Sixteen-byte hashes as two arrays of big-endian words, which numpy can sort and search."""
+
+def hash_words(column: Any) -> tuple[Words, Words]:
+    """Returns sixteen-byte hashes of a pyarrow column (untyped) as two arrays that numpy can sort and search."""
     array = pa.concat_arrays(column.chunks or [pa.array([], pa.binary(16))]) if hasattr(column, "chunks") else column
     if not len(array):
         return np.empty(0, np.uint64), np.empty(0, np.uint64)
@@ -19,5 +22,5 @@ def hash_words(column: Any) -> tuple[Any, Any]:
 
 
 def first_word(sixteen_bytes: bytes) -> int:
-    """The first word of one hash."""
+    """Returns the first word of one hash."""
     return int.from_bytes(sixteen_bytes[:8], "big")

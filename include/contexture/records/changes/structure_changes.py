@@ -1,7 +1,7 @@
-"""What a registry's changes require: which records, in which transactions, and the state that Kafka has after them.
+"""The values of a plan of structures: events, records, transactions, and where structures go as versions change.
 
-A route may select the latest version alone, so that a version that comes or goes moves others. It moves only versions
-of the same artefact: nothing else is asked again.
+A route may select the latest version alone, so that a new or deleted version changes the routes of others. It changes
+only those of versions of the same artefact, so that no other structure is routed again.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from contexture.records.topics.structure_routes import Routing
 Operation = Literal["upsert", "delete", "present", "inexpressible", "refused"]
 
 NO_CONTENT = bytes(32)
-"""The content hash of a structure that the registry holds and the target never had: its form can't express it."""
+"""The content hash of a structure that the registry holds and the target never had: the form can't express it."""
 
 
 @dataclass(frozen=True, slots=True)
 class StructureEvent:
-    """One row of a landing, judged.
+    """One row of a landing, after the row rules.
 
     Attributes:
         event: its number; rising.
         operation: `upsert`: its content is good; `refused`: a rule refused it; `inexpressible`: the registry holds it
-            and can't write it in the form that was asked for; `present`: the registry holds it; `delete`: the registry
-            says that it is gone.
-        urn: of the structure; None where no one knows which it is, which only one that is refused may lack.
-        transaction: the registry's number of the transaction that did it; None where the registry gives none.
-        at: when that was, if the registry says so.
+            and can't write it in the requested form; `present`: the registry holds it; `delete`: the registry reports
+            that it is deleted.
+        urn: of the structure; None where it is unknown, which only a refused event may have.
+        transaction: the registry's number of its transaction; None where the registry has none.
+        at: when that was, if the registry reports it.
         content_hash: of what is upserted.
         references: URNs of the structures that it refers to.
-        is_final: whether its content says that it is final; None where no one knows.
+        is_final: whether its content states that it is final; None where that is unknown.
     """
 
     event: int
@@ -48,16 +48,16 @@ class StructureEvent:
 
 @dataclass(frozen=True, slots=True)
 class HeldStructure:
-    """What the target holds of one structure.
+    """The content of one structure that the target holds.
 
     Attributes:
         content_hash: of the content that was sent last.
         topics: where it went; none where no route selects it.
         withheld: the registry has other content, which was refused or can't be expressed.
-        at: when the registry made this content, if it said so.
+        at: when the registry made this content, if it reported that.
         sequence: of the outbox that sent it last.
-        references: URNs of the structures that this content refers to, as far as that was ever read.
-        is_final: whether this content says that it is final; None where no one knows.
+        references: URNs of the structures that this content refers to, if they were ever read.
+        is_final: whether this content states that it is final; None where that is unknown.
     """
 
     content_hash: bytes
@@ -77,7 +77,7 @@ class PlannedRecord:
         urn: its key.
         topic: where it goes.
         event: the event whose body is its value; None for a tombstone.
-        gone: what a tombstone takes away; None for a value, and where no one knows.
+        gone: what a tombstone deletes; None for a value, and where that is unknown.
     """
 
     urn: str
@@ -93,7 +93,7 @@ class PlannedTransaction:
     Attributes:
         id: the registry's number of the transaction that they show; None where it has none.
         deletions: whether they are tombstones.
-        at: when the registry made the transaction, if it says so.
+        at: when the registry made the transaction, if it reports that.
         records: in sending order; at least one.
     """
 
@@ -117,9 +117,9 @@ class LogPosition:
     """One transaction of the registry, or one snapshot of it.
 
     Attributes:
-        id: the registry's number; None where it gives none.
+        id: the registry's number; None where it has none.
         events: in order.
-        absent: structures that a snapshot has shown to be gone.
+        absent: structures that a snapshot no longer has.
     """
 
     id: int | None
@@ -128,18 +128,18 @@ class LogPosition:
 
     @property
     def at(self) -> datetime | None:
-        """When the registry made the transaction, if it says so."""
-        told = (event.at for event in self.events if event.transaction is not None and event.at is not None)
-        return max(told, default=None)
+        """When the registry made the transaction, if it reports that."""
+        times = (event.at for event in self.events if event.transaction is not None and event.at is not None)
+        return max(times, default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class PublishMode:
-    """How transactions are told.
+    """How transactions are sent.
 
     Attributes:
-        sequence: of the outbox that tells them.
-        everything: what the target has already is sent again.
+        sequence: of the outbox that sends them.
+        everything: content that the target has already is sent again.
         sends: False: what the registry holds becomes state, and nothing is sent.
         deletes: whether there are tombstones.
     """
@@ -151,53 +151,53 @@ class PublishMode:
 
 
 class Routes(Protocol):
-    """What says where structures go: `contexture.records.topics.structure_routes.Router` as a rule."""
+    """Routes structures to topics, as `contexture.records.topics.structure_routes.Router` does."""
 
     def route(self, urns: Iterable[str], *, held: Iterable[str] | None = None) -> Routing:
-        """Where these structures go, `held` being everything that the registry holds."""
+        """Returns where these structures go, `held` being everything that the registry holds."""
 
 
 class RouteChanges:
-    """Where the structures that a registry holds go, as that changes.
+    """The routes of the structures that a registry holds, as its versions change.
 
     Args:
-        routes: say where.
-        there: what the registry holds in the beginning.
+        routes: of the publication.
+        held: what the registry holds in the beginning.
     """
 
-    def __init__(self, routes: Routes, there: Iterable[str]) -> None:
+    def __init__(self, routes: Routes, held: Iterable[str]) -> None:
         self._routes = routes
         self._versions: dict[str, set[str]] = {}
-        self.change(there, ())
+        self.change(held, ())
 
-    def change(self, come: Iterable[str], gone: Iterable[str]) -> None:
-        """The registry holds these, and no longer those."""
-        for urn in come:
+    def change(self, added: Iterable[str], deleted: Iterable[str]) -> None:
+        """Changes what the registry holds."""
+        for urn in added:
             self._versions.setdefault(artefact_of(urn), set()).add(urn)
-        for urn in gone:
+        for urn in deleted:
             self._versions.get(artefact_of(urn), set()).discard(urn)
 
-    def around(self, urns: Iterable[str]) -> Routing:
-        """Where all versions that there are of the artefacts of these structures go."""
+    def routes_of_versions(self, urns: Iterable[str]) -> Routing:
+        """Returns where all held versions of the artefacts of these structures go."""
         artefacts = sorted({artefact_of(urn) for urn in urns})
         held = [urn for artefact in artefacts for urn in sorted(self._versions.get(artefact, ()))]
         return self._routes.route(held, held=held)
 
-    def of_gone(self, urn: str) -> tuple[str, ...]:
-        """Where a structure went that is gone, if it was the latest of its versions."""
+    def routes_of_deleted(self, urn: str) -> tuple[str, ...]:
+        """Returns where a deleted structure went, if it was the latest of its versions."""
         return self._routes.route([urn], held=[urn]).topics.get(urn, ())
 
 
 def artefact_of(urn: str) -> str:
-    """The URN of a maintainable structure without its version: all its versions share it."""
+    """Returns the URN of a maintainable structure without its version, which all its versions share."""
     return urn.rpartition("(")[0] or urn
 
 
 def newly_routed(routes: Routes, before: Collection[str], after: Collection[str]) -> tuple[str, ...]:
-    """The structures that a change of others brings to further topics: they have to be sent although they are the same.
+    """Returns the structures that a change of others routes to further topics: they are sent although unchanged.
 
     Args:
-        routes: say where structures go.
+        routes: of the publication.
         before, after: what the registry holds before and after a transaction.
     """
     was_there, is_there = frozenset(before), frozenset(after)

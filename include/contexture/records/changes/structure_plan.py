@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
+from typing import NamedTuple
 
 from contexture.errors import ConfigurationError, DefectError
 from contexture.records.changes.comparison import ChangeKind, ShrinkGuard
@@ -20,35 +21,42 @@ from contexture.records.changes.structure_changes import (
     Routes,
     StructureEvent,
 )
-from contexture.records.topics.collisions import metric_name
+from contexture.records.topics.collisions import find_clashes
 from contexture.records.topics.structure_routes import Routing
 from contexture.sources.sdmx.ordering import reference_order
 
 TOPIC = "topic-name"
 _Topics = dict[str, tuple[str, ...]]
-_TELLS_CONTENT = frozenset({"upsert", "refused", "inexpressible"})
+_HAS_CONTENT = frozenset({"upsert", "refused", "inexpressible"})
 
 
-class Replay:
-    """What the target holds while transactions are told.
+class _RouteShift(NamedTuple):
+    """The topics that one structure's content is sent to, and those that it leaves."""
+
+    sent: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+
+class TransactionReplay:
+    """The content of the target, transaction by transaction.
 
     Args:
         held: what it holds in the beginning, by URN.
-        destinations: where structures go.
-        telling: how they are told.
+        routes: where structures go.
+        mode: how transactions are sent.
 
     Attributes:
-        target: what it holds by now.
-        verdicts: of each event that was told; `topics` of each whose content is good.
+        target: what it holds after the transactions so far.
+        verdicts: of each event so far; `topics` of each whose content is good.
         refused: events that planning refuses.
-        repeated: how many events were overtaken within their transaction.
+        repeated: how many events were superseded within their transaction.
         upserts: events that are sent; `deletes`: structures whose tombstones are.
         unrouted: structures that no route selects.
-        unserved: structures that would go to further topics, and whose content no one has told.
+        unserved: structures that would go to further topics, and whose content is not in the landing.
         cycles: structures that refer to each other, in an order that is right for all but one of them.
     """
 
-    def __init__(self, held: Mapping[str, HeldStructure], destinations: RouteChanges, telling: PublishMode) -> None:
+    def __init__(self, held: Mapping[str, HeldStructure], routes: RouteChanges, mode: PublishMode) -> None:
         self.target = dict(held)
         self.verdicts: dict[int, ChangeKind] = {}
         self.topics: dict[int, tuple[str, ...]] = {}
@@ -57,71 +65,62 @@ class Replay:
         self.unrouted: dict[str, None] = {}
         self.unserved: dict[str, None] = {}
         self.cycles: list[tuple[str, ...]] = []
-        self._destinations = destinations
-        self._telling = telling
+        self._routes = routes
+        self._mode = mode
 
-    def tell(self, step: LogPosition) -> Iterator[PlannedTransaction]:
-        """The transactions of Kafka that tell one of the registry: none, one or two."""
-        ended = dict.fromkeys([*(str(event.urn) for event in step.events if event.operation == "delete"), *step.absent])
-        last = self._last_words(step.events, ended)
-        come = [event.urn for event in step.events if event.urn is not None and event.urn not in ended]
-        self._destinations.change(come, ended)
-        routing = self._destinations.around([*come, *ended])
+    def apply(self, position: LogPosition) -> Iterator[PlannedTransaction]:
+        """Returns the transactions of Kafka for one of the registry: none, one or two."""
+        reported = (str(event.urn) for event in position.events if event.operation == "delete")
+        ended = dict.fromkeys([*reported, *position.absent])
+        last = self._last_contents(position.events, ended)
+        added = [event.urn for event in position.events if event.urn is not None and event.urn not in ended]
+        self._routes.change(added, ended)
+        routing = self._routes.routes_of_versions([*added, *ended])
         before = {urn: self.target.get(urn) for urn in (*last, *ended, *routing.topics, *routing.unrouted)}
-        sent, left = self._changed(last, routing)
-        absent = frozenset(step.absent)
-        left |= {urn: self._ended(urn, is_told=urn not in absent) for urn in ended}
+        shifts = {urn: self._apply_event(urn, event, routing) for urn, event in last.items()}
+        sent = {urn: shift.sent for urn, shift in shifts.items()}
+        left = {urn: shift.left for urn, shift in shifts.items()} | self._reroute(routing, last)
+        absent = frozenset(position.absent)
+        left |= {urn: self._delete(urn, is_reported=urn not in absent) for urn in ended}
         values = [
             PlannedRecord(urn, topic, last[urn].event) for urn in self._ordered(sent, last) for topic in sent[urn]
         ]
         ending = self._ordered(left, before)[::-1]
         gone = [PlannedRecord(urn, topic, None, before[urn]) for urn in ending for topic in left[urn]]
-        if values and self._telling.sends:
-            yield PlannedTransaction(step.id, False, step.at, tuple(values))
-        if gone and self._telling.sends and self._telling.deletes:
-            yield PlannedTransaction(step.id, True, step.at, tuple(gone))
+        if values and self._mode.sends:
+            yield PlannedTransaction(position.id, False, position.at, tuple(values))
+        if gone and self._mode.sends and self._mode.deletes:
+            yield PlannedTransaction(position.id, True, position.at, tuple(gone))
 
-    def _changed(self, last: Mapping[str, StructureEvent], routing: Routing) -> tuple[_Topics, _Topics]:
-        """The topics that structures are sent to, and those that they leave, by what was told of them last."""
-        sent: _Topics = {}
-        left: _Topics = {}
-        for urn, event in last.items():
-            sent[urn], left[urn] = self._told(urn, event, routing)
-        return sent, left | self._moved(routing, last)
-
-    def _last_words(self, events: Sequence[StructureEvent], ended: Mapping[str, None]) -> dict[str, StructureEvent]:
-        """The last event about each structure's content; one that has ended by then has none."""
+    def _last_contents(self, events: Sequence[StructureEvent], ended: Mapping[str, None]) -> dict[str, StructureEvent]:
+        """Returns the last event about the content of each structure that has not ended."""
         last: dict[str, StructureEvent] = {}
         for event in events:
             self.verdicts[event.event] = _VERDICTS[event.operation]
-            if event.operation not in _TELLS_CONTENT or event.urn is None:
+            if event.operation not in _HAS_CONTENT or event.urn is None:
                 continue
-            overtaken = event if event.urn in ended else last.get(event.urn)
-            if overtaken is not None and overtaken.operation == "upsert":
+            superseded = event if event.urn in ended else last.get(event.urn)
+            if superseded is not None and superseded.operation == "upsert":
                 self.repeated += 1
-                self.verdicts[overtaken.event] = ChangeKind.SUPERSEDED
+                self.verdicts[superseded.event] = ChangeKind.SUPERSEDED
             if event.urn not in ended:
                 last[event.urn] = event
         return last
 
-    def _told(self, urn: str, event: StructureEvent, routing: Routing) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The topics that one structure's content is sent to, and those that it leaves."""
-        if urn in routing.refused:
-            if event.operation == "upsert":
-                self.verdicts[event.event] = ChangeKind.QUARANTINED
-                self.refused.append(RefusedStructure(event.event, TOPIC, routing.refused[urn].message))
-            return self._withheld(urn, event)
-        if event.operation != "upsert":
-            return self._withheld(urn, event)
-        return self._accepted(urn, event, routing.topics.get(urn, ()))
+    def _apply_event(self, urn: str, event: StructureEvent, routing: Routing) -> _RouteShift:
+        if event.operation == "upsert" and urn not in routing.refused:
+            return self._accept(urn, event, routing.topics.get(urn, ()))
+        if event.operation == "upsert":
+            self.verdicts[event.event] = ChangeKind.QUARANTINED
+            self.refused.append(RefusedStructure(event.event, TOPIC, routing.refused[urn].message))
+        self._withhold(urn, event)
+        return _RouteShift()
 
-    def _accepted(
-        self, urn: str, event: StructureEvent, topics: tuple[str, ...]
-    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _accept(self, urn: str, event: StructureEvent, topics: tuple[str, ...]) -> _RouteShift:
         before = self.target.get(urn)
         is_new = before is None or before.content_hash != event.content_hash
         had = before.topics if before else ()
-        sent = topics if is_new or self._telling.everything else _without(topics, had)
+        sent = topics if is_new or self._mode.everything else _without(topics, had)
         self.topics[event.event] = topics
         self.unserved.pop(urn, None)
         self.unrouted.pop(urn, None)
@@ -131,56 +130,55 @@ class Replay:
             event.content_hash,
             topics,
             at=event.at if is_new or before is None else before.at,
-            sequence=self._telling.sequence if sent or before is None else before.sequence,
+            sequence=self._mode.sequence if sent or before is None else before.sequence,
             references=event.references,
             is_final=event.is_final,
         )
-        if sent and self._telling.sends:
+        if sent and self._mode.sends:
             self.upserts += 1
             self.verdicts[event.event] = ChangeKind.SEND
-        return sent, _without(had, topics)
+        return _RouteShift(sent, _without(had, topics))
 
-    def _withheld(self, urn: str, event: StructureEvent) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """What the target has of it stays."""
+    def _withhold(self, urn: str, event: StructureEvent) -> None:
+        """Leaves in the target what it has of a structure."""
         if urn in self.target:
             held = self.target[urn]
             self.target[urn] = replace(held, withheld=held.content_hash != NO_CONTENT)
         elif event.operation == "inexpressible":
-            self.target[urn] = HeldStructure(NO_CONTENT, (), sequence=self._telling.sequence)
-        return (), ()
+            self.target[urn] = HeldStructure(NO_CONTENT, (), sequence=self._mode.sequence)
 
-    def _moved(self, routing: Routing, told: Mapping[str, StructureEvent]) -> dict[str, tuple[str, ...]]:
-        """The topics that structures leave because another version came or went."""
-        left: dict[str, tuple[str, ...]] = {}
+    def _reroute(self, routing: Routing, changed: Collection[str]) -> _Topics:
+        """Returns the topics that unchanged structures leave because a version was added or deleted."""
+        left: _Topics = {}
         for urn in (*routing.topics, *routing.unrouted):
             held = self.target.get(urn)
-            if held is None or held.content_hash == NO_CONTENT or urn in told:
+            if held is None or held.content_hash == NO_CONTENT or urn in changed:
                 continue
             topics = routing.topics.get(urn, ())
             if _without(topics, held.topics):
-                # Its content isn't at hand: it stays where it was until someone tells it.
+                # The landing lacks its content, so that it stays where it is until an event has it.
                 self.unserved[urn] = None
             elif _without(held.topics, topics):
                 left[urn] = _without(held.topics, topics)
                 self.target[urn] = replace(held, topics=_without(held.topics, left[urn]))
         return left
 
-    def _ended(self, urn: str, *, is_told: bool) -> tuple[str, ...]:
-        """The topics that get a tombstone of a structure that is gone."""
+    def _delete(self, urn: str, *, is_reported: bool) -> tuple[str, ...]:
+        """Returns the topics that get a tombstone of a deleted structure; `is_reported`: the registry says it."""
         held = self.target.pop(urn, None)
         self.unrouted.pop(urn, None)
         self.unserved.pop(urn, None)
         topics = held.topics if held else ()
-        if held is None and is_told and self._telling.everything:
+        if held is None and is_reported and self._mode.everything:
             # Another instance may have sent it since the state that is known here, and leaves this end to the flush.
-            topics = self._destinations.of_gone(urn)
-        self.deletes += bool(topics) and self._telling.sends and self._telling.deletes
+            topics = self._routes.routes_of_deleted(urn)
+        self.deletes += bool(topics) and self._mode.sends and self._mode.deletes
         return topics
 
     def _ordered(
         self, topics: Mapping[str, Sequence[str]], contents: Mapping[str, StructureEvent | HeldStructure | None]
     ) -> tuple[str, ...]:
-        """What is referred to before what refers to it, in these contents."""
+        """Returns structures in an order in which each follows those that its content refers to."""
         known = {urn: contents[urn] for urn, names in topics.items() if names}
         order = reference_order({urn: content.references if content else () for urn, content in known.items()})
         self.cycles += order.cycles
@@ -213,21 +211,21 @@ _SEE_REGISTRY = (
 
 @dataclass(frozen=True, slots=True)
 class StructureRun:
-    """What planning needs to know of a run.
+    """The settings of a run that planning needs.
 
     Attributes:
-        telling: how transactions are told.
+        mode: how transactions are sent.
         newest: the newest transaction of the registry that the landing includes; None without a log. Events that have
             no number of their own belong to it.
-        refuses_contradictions: a structure that stands twice, with other content, is refused; else the last one holds.
-        proves_absence: the landing is a whole snapshot: what isn't in it is gone.
-        guard: how many structures may be gone at once.
+        refuses_contradictions: a structure that occurs twice, with other content, is refused; else the last one holds.
+        proves_absence: the landing is a whole snapshot: what isn't in it is deleted.
+        guard: how many structures may be absent in one run.
         stops_shrinking: more stop the run; else they are only counted.
         stops_emptying: a snapshot without structures stops the run, if the target holds any.
-        confirmed: a person has confirmed that so many are gone.
+        confirmed: a person has confirmed that so many are deleted.
     """
 
-    telling: PublishMode
+    mode: PublishMode
     newest: int | None = None
     refuses_contradictions: bool = False
     proves_absence: bool = False
@@ -239,21 +237,15 @@ class StructureRun:
 
 @dataclass(frozen=True, slots=True)
 class StructurePlan:
-    """What is sent, and what the target has then.
+    """The records that are sent, and the changes of state that follow.
 
     Attributes:
         transactions: of Kafka, in order.
         changes: rows of state that change; None for a structure that the target no longer has.
-        verdicts: of each event.
-        topics: where each event goes whose content is good; none where no route selects it.
-        refused: events that planning refuses.
-        repeated: events that were overtaken within their transaction, or stand twice in a snapshot.
-        upserts: events that are sent.
-        deletes: structures whose tombstones are sent.
-        unrouted: structures that no route selects.
-        unserved: structures that another version's end brings to further topics, and whose content wasn't landed.
-        dropped: structures that are gone, if they are more than may be and the run goes on.
-        cycles: structures that refer to each other.
+        verdicts, topics, refused, upserts, deletes, unrouted, cycles: as of `TransactionReplay`.
+        repeated: events that were superseded within their transaction, or occur twice in a snapshot.
+        unserved: structures that another version's end routes to further topics, and whose content wasn't landed.
+        dropped: absent structures, if they are more than the limit and the run continues.
     """
 
     transactions: tuple[PlannedTransaction, ...]
@@ -278,25 +270,25 @@ def plan_structures(
     Args:
         events: of the landing, by their numbers.
         held: what the target holds, by URN.
-        routes: say where structures go.
-        run: how it is told.
+        routes: of the publication.
+        run: its settings.
 
     Raises:
-        ConfigurationError: more structures are gone than may, or two topics are one for Kafka.
+        ConfigurationError: more structures are absent than may be, or two topics are one for Kafka.
         DefectError: the registry's transactions are not in order.
     """
-    judged, contradicting = _without_contradictions(events) if run.refuses_contradictions else (events, ())
-    steps = _steps(judged, run)
-    shown = {event.urn for event in judged if event.urn is not None and event.operation != "delete"}
-    # What the registry says itself is gone ends where it says so, and is no sign of a broken read.
-    told = {event.urn for event in judged}
-    absent = tuple(urn for urn in held if urn not in told) if run.proves_absence else ()
-    dropped = _guarded(len(absent), len(held), run, is_empty=not shown) if run.telling.deletes else 0
+    accepted, contradicting = _without_contradictions(events) if run.refuses_contradictions else (events, ())
+    positions = _positions(accepted, run)
+    shown = {event.urn for event in accepted if event.urn is not None and event.operation != "delete"}
+    # A deletion that the registry itself reports ends in its transaction, and is no sign of a broken read.
+    mentioned = {event.urn for event in accepted}
+    absent = tuple(urn for urn in held if urn not in mentioned) if run.proves_absence else ()
+    dropped = _check_absence(len(absent), len(held), run, is_empty=not shown) if run.mode.deletes else 0
     if absent:
-        first = steps[0] if steps else LogPosition(run.newest, ())
-        steps = [replace(first, absent=absent), *steps[1:]]
-    replay = Replay(held, RouteChanges(routes, held), run.telling)
-    transactions = tuple(transaction for step in steps for transaction in replay.tell(step))
+        first = positions[0] if positions else LogPosition(run.newest, ())
+        positions = [replace(first, absent=absent), *positions[1:]]
+    replay = TransactionReplay(held, RouteChanges(routes, held), run.mode)
+    transactions = tuple(transaction for position in positions for transaction in replay.apply(position))
     _check_topics(held, replay.target, transactions)
     return StructurePlan(
         transactions=transactions,
@@ -317,48 +309,48 @@ def plan_structures(
 def _without_contradictions(
     events: Sequence[StructureEvent],
 ) -> tuple[Sequence[StructureEvent], tuple[RefusedStructure, ...]]:
-    """The events, those refused that show other content for the same structure at the same time.
+    """Returns the events, refusing those that show other content for the same structure in the same transaction.
 
-    What a registry's log shows behind a catch-up may change a structure again and again.
+    A registry's log after a gap recovery may change a structure again and again.
     """
     contents: dict[tuple[str | None, int | None], set[bytes]] = {}
     upserts = [event for event in events if event.operation == "upsert"]
     for event in upserts:
         contents.setdefault((event.urn, event.transaction), set()).add(event.content_hash)
     contradicting = {event.event for event in upserts if len(contents[event.urn, event.transaction]) > 1}
-    judged = [replace(event, operation="refused") if event.event in contradicting else event for event in events]
-    return judged, tuple(RefusedStructure(event, DUPLICATE, _CONTRADICTION) for event in sorted(contradicting))
+    accepted = [replace(event, operation="refused") if event.event in contradicting else event for event in events]
+    return accepted, tuple(RefusedStructure(event, DUPLICATE, _CONTRADICTION) for event in sorted(contradicting))
 
 
-def _steps(events: Sequence[StructureEvent], run: StructureRun) -> list[LogPosition]:
-    """The registry's transactions, in its order."""
+def _positions(events: Sequence[StructureEvent], run: StructureRun) -> list[LogPosition]:
+    """Returns the registry's transactions, in its order."""
 
     def number(event: StructureEvent) -> int | None:
         return run.newest if event.transaction is None else event.transaction
 
-    steps = [LogPosition(identifier, tuple(group)) for identifier, group in groupby(events, number)]
-    for before, after in pairwise(steps):
+    positions = [LogPosition(identifier, tuple(group)) for identifier, group in groupby(events, number)]
+    for before, after in pairwise(positions):
         if before.id is None or after.id is None or before.id >= after.id:
             raise DefectError(
                 f"the landing has the registry's transaction {after.id} behind {before.id}", next_step="report this"
             )
-    return steps
+    return positions
 
 
-def _guarded(vanishing: int, held: int, run: StructureRun, *, is_empty: bool) -> int:
-    """Holds up what looks like a broken read; else says how many are gone, if they are more than may be."""
+def _check_absence(vanishing: int, held: int, run: StructureRun, *, is_empty: bool) -> int:
+    """Stops a run whose read seems broken; else returns how many are absent, if they are more than the limit."""
     if run.confirmed:
         return 0
     if run.stops_emptying and vanishing and is_empty:
-        raise _shrunk("the registry shows none", vanishing, held, "and an empty answer deletes nothing")
+        raise _shrink_error("the registry shows none", vanishing, held, "and an empty answer deletes nothing")
     if not run.guard.exceeded(vanishing, held):
         return 0
     if run.stops_shrinking:
-        raise _shrunk(f"{vanishing} are gone", vanishing, held, f"and {run.guard.limit(held)} may be in one run")
+        raise _shrink_error(f"{vanishing} are gone", vanishing, held, f"and {run.guard.limit(held)} may be in one run")
     return vanishing
 
 
-def _shrunk(what: str, vanishing: int, held: int, reason: str) -> ConfigurationError:
+def _shrink_error(what: str, vanishing: int, held: int, reason: str) -> ConfigurationError:
     return ConfigurationError(
         f"{what} of the {held} structures that were published, {reason}",
         next_step=_SEE_REGISTRY,
@@ -372,14 +364,10 @@ def _check_topics(
     after: Mapping[str, HeldStructure],
     transactions: Sequence[PlannedTransaction],
 ) -> None:
-    """Refuses topics that brokers take for one: they make only the first."""
+    """Refuses topics that brokers take for one, because they create only the first."""
     topics = {topic for held in (before, after) for structure in held.values() for topic in structure.topics}
     topics |= {record.topic for transaction in transactions for record in transaction.records}
-    alike: dict[str, list[str]] = {}
-    for topic in sorted(topics):
-        alike.setdefault(metric_name(topic), []).append(topic)
-    clashes = [names for names in alike.values() if len(names) > 1]
-    if clashes:
+    if clashes := find_clashes(topics):
         raise ConfigurationError(
             f"Kafka takes {' and '.join(clashes[0])} for one topic, because they differ only in dots and underscores"
             + (f"; there are {len(clashes) - 1} more such" if len(clashes) > 1 else ""),

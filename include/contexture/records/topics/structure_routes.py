@@ -15,6 +15,7 @@ from typing import Protocol
 
 from contexture.errors import ConfigurationError
 from contexture.records.topics import TopicNameError, check_legal, encodings
+from contexture.records.topics.collisions import find_clashes, metric_name
 from contexture.sources.sdmx.selectors import Selector
 from contexture.sources.sdmx.urn import Urn
 
@@ -99,7 +100,8 @@ class Router:
                 refused[urn] = error
         unrouted = tuple(urn for urn in urns if topics.get(urn) == ())
         routed = {urn: names for urn, names in topics.items() if names}
-        return Routing(routed, unrouted, refused, _clashes(routed.values()))
+        clashes = find_clashes(name for names in routed.values() for name in names)
+        return Routing(routed, unrouted, refused, tuple(sorted(clashes, key=lambda names: metric_name(names[0]))))
 
     def _named(self, urn: str, templates: Sequence[str]) -> tuple[str, ...]:
         if not templates:
@@ -137,11 +139,3 @@ def _checked(topic: str) -> str:
             )
     check_legal(_BRACED.sub("x", topic))
     return topic
-
-
-def _clashes(routed: Iterable[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-    alike: dict[str, set[str]] = {}
-    for topics in routed:
-        for topic in topics:
-            alike.setdefault(topic.replace(".", "_"), set()).add(topic)
-    return tuple(tuple(sorted(names)) for _, names in sorted(alike.items()) if len(names) > 1)

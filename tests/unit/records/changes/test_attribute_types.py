@@ -7,20 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contexture.records.changes import attribute_types
-from contexture.records.changes.attribute_types import AttributeTypes, Seen
+from contexture.records.changes.attribute_types import AttributeType, AttributeTypes
 
-NUMBER: Seen = ("car", "speed", "Number")
-INTEGER: Seen = ("car", "speed", "Integer")
-COLOUR: Seen = ("car", "colour", "Text")
+NUMBER = AttributeType("car", "speed", "Number")
+INTEGER = AttributeType("car", "speed", "Integer")
+COLOUR = AttributeType("car", "colour", "Text")
 
 words = st.sampled_from(["a", "b", "c"])
-triples = st.lists(st.tuples(words, words, words))
+triples = st.lists(st.builds(AttributeType, words, words, words))
 
 
 def test_only_a_known_attribute_can_drift() -> None:
     known = AttributeTypes.of([NUMBER])
 
-    assert known.new_in(AttributeTypes.of([NUMBER, INTEGER, COLOUR, ("bus", "speed", "Text")])) == [INTEGER]
+    assert known.new_in(AttributeTypes.of([NUMBER, INTEGER, COLOUR, AttributeType("bus", "speed", "Text")])) == [
+        INTEGER
+    ]
     assert AttributeTypes().new_in(AttributeTypes.of([NUMBER])) == []
 
 
@@ -34,7 +36,7 @@ def test_after_a_whole_read_only_what_is_there_counts() -> None:
 
 
 @given(triples)
-def test_json_keeps_everything_in_one_order(seen: list[Seen]) -> None:
+def test_json_keeps_everything_in_one_order(seen: list[AttributeType]) -> None:
     types = AttributeTypes.of(seen)
 
     assert AttributeTypes.from_json(types.to_json()) == types
@@ -42,7 +44,7 @@ def test_json_keeps_everything_in_one_order(seen: list[Seen]) -> None:
 
 
 @given(triples, triples)
-def test_what_a_run_saw_is_never_new_to_the_next(known: list[Seen], seen: list[Seen]) -> None:
+def test_what_a_run_saw_is_never_new_to_the_next(known: list[AttributeType], seen: list[AttributeType]) -> None:
     now = AttributeTypes.of(seen)
 
     for whole in (True, False):

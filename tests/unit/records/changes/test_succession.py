@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.comparing import Held, Told, snapshot, state
-from contexture.records.changes import ChangeKind, compare, overtaken, replay_sequence
+from contexture.records.changes import ChangeKind, compare, find_superseded_notifications, replay_sequence
 
 
 def notified(identity: str, content: str = "new", verdict: ChangeKind = ChangeKind.SEND) -> Told:
@@ -124,7 +124,7 @@ def test_a_full_run_sends_what_was_read_again() -> None:
 
 def test_entities_that_were_not_notified_are_not_looked_at() -> None:
     told = [read("car1", "old"), notified("car2"), read("car3")]
-    assert replay_sequence(snapshot(told), state([Held("car1")])).looked_at.tolist() == [1]
+    assert replay_sequence(snapshot(told), state([Held("car1")])).evaluated.tolist() == [1]
 
 
 def test_an_attribute_that_was_notified_and_then_not_read_is_gone_in_the_end() -> None:
@@ -148,7 +148,7 @@ def test_what_was_refused_or_contradicted_is_not_taken_for_gone(hidden: Told) ->
 
 def test_only_the_last_notification_of_an_identity_is_compared_with_state() -> None:
     told = [notified("car1"), refused("car1"), notified("car2"), read("car2"), Told("car1", ChangeKind.PRESENT)]
-    assert overtaken(snapshot(told)).tolist() == [0, 2]
+    assert find_superseded_notifications(snapshot(told)).tolist() == [0, 2]
 
 
 CONTENTS = st.sampled_from(["a", "b", None])
