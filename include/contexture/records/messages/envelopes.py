@@ -1,9 +1,7 @@
 """CloudEvents around the values of one publication: `message.envelope`.
 
-What varies from record to record is laid out in columns, as outboxes hold headers; what doesn't is said once.
-
-As for entities (`messages.envelopes`), what varies from record to record is laid out in columns. Structures come in
-whatever form the registry writes, so that the media type varies too.
+Headers that vary from record to record are columns, as in outboxes; an outbox stores the constant ones once. Structures
+come in any form that the registry writes, so that their media type varies too.
 """
 
 from __future__ import annotations
@@ -59,8 +57,8 @@ class EncodedEnvelope(NamedTuple):
 class Envelope:
     """The envelope of one publication's records.
 
-    A deletion is a record without a value in either mode, for only that deletes on a compacted topic. The binding
-    lets each record choose its mode, and one without a value can only be a binary one.
+    A deletion is a record without a value in either mode, because only that deletes on a compacted topic. The binding
+    allows each record its own mode, and one without a value can only be a binary one.
 
     Args:
         mode: of records with a value.
@@ -80,7 +78,7 @@ class Envelope:
         self._upsert = Template({**constant, "datacontenttype": media_type}, CONTEXT_ATTRIBUTES, mode)
         self._content_type = dict(self._upsert.constant_headers)[CONTENT_TYPE]
         version = dict(self._deletion.constant_headers)[_SPEC_VERSION_HEADER]
-        # In structured mode only tombstones say it in a header.
+        # In structured mode only tombstones have it in a header.
         self._version = (version,) if self._structured else ()
         own = (_SPEC_VERSION_HEADER,) if self._structured else ()
         self.columns: tuple[str, ...] = (*own, *self._deletion.labels, CONTENT_TYPE)
@@ -99,7 +97,7 @@ class Envelope:
         occasion: RunReference,
         key: bytes | None = None,
     ) -> EncodedEnvelope:
-        """The value of an event, and its headers; parameters as of `context_values`.
+        """Returns the value of an event, and its headers; parameters as of `context_values`.
 
         Args:
             value: JSON that Contexture wrote.
@@ -114,16 +112,15 @@ class Envelope:
         return EncodedEnvelope(value, (*self._upsert.header_values(values), self._content_type))
 
     def deletion(self, key: bytes, *, content_hash: bytes, occasion: RunReference) -> HeaderValues:
-        """The headers of a tombstone.
+        """Returns the headers of a tombstone.
+
+        They are all None where no event can show such an identity, which then was sent without an envelope: its
+        tombstone has to be sent too.
 
         Args:
-            key: the identity key of what is gone.
-            content_hash: of what is gone.
-            occasion: when it was last changed, or else what tells this deletion apart.
-
-        Returns:
-            Nothing but Nones where no event can show such an identity, which then was sent without an envelope: the
-            tombstone has to go out all the same.
+            key: the identity key of what is deleted.
+            content_hash: of what is deleted.
+            occasion: when it was last changed, or else what distinguishes this deletion.
         """
         service, path, entity_id, entity_type, *parts = cast("list[str]", orjson.loads(key))
         identity = ContextIdentity(service, path, entity_id, entity_type)
@@ -135,7 +132,7 @@ class Envelope:
             return (None,) * len(self.columns)
 
     def size(self, headers: HeaderValues) -> int:
-        """The bytes that a record's headers take at most, those that all records carry included."""
+        """Returns how many bytes a record's headers take at most, including those that all records carry."""
         total = self._constant_size
         for name_size, value in zip(self._name_sizes, headers, strict=True):
             if value is not None:
@@ -163,7 +160,7 @@ class Envelope:
 
 
 def envelope(publication: Publication) -> Envelope | None:
-    """The envelope of a broker publication's records; None where they have none.
+    """Returns the envelope of a broker publication's records; None where they have none.
 
     Raises:
         DefectError: they are structures, whose envelope is `structure_envelope`.
@@ -180,17 +177,16 @@ def envelope(publication: Publication) -> Envelope | None:
 _SCHEMA_HEADER = f"{PREFIX}dataschema"
 _ATTRIBUTES = ("id", "source", "type", "subject", "time")
 _VARYING = (*_ATTRIBUTES, "dataschema")
-"""Bytes that the lengths of a header's name and value take at most."""
 
 
 class StructureContent(NamedTuple):
-    """What an event tells of a structure.
+    """The content of an event about a structure.
 
     Attributes:
         urn: of the structure.
-        media_type: of the message that holds it; None where no one says.
+        media_type: of the message that holds it; None where it is unknown.
         content_hash: of its content, or of what is deleted.
-        occasion: the registry's transaction and its time, or what else tells the change apart.
+        occasion: the registry's transaction and its time, or what else distinguishes the change.
     """
 
     urn: str
@@ -221,15 +217,15 @@ class StructureEnvelope:
         self.columns: tuple[str, ...] = (*labels, CONTENT_TYPE)
         self.constant: tuple[tuple[str, str], ...] = ((_SPEC_VERSION_HEADER, SPEC_VERSION),)
         if self.is_structured:
-            # Only tombstones say these in headers, and they have no schema.
+            # Only tombstones have these in headers, and they have no schema.
             self.columns = (_SPEC_VERSION_HEADER, *(name for name in self.columns if name != _SCHEMA_HEADER))
             self.constant = ()
 
     def headers(self, content: StructureContent) -> HeaderValues:
-        """The values of `columns` for a structure's content.
+        """Returns the values of `columns` for a structure's content.
 
         Raises:
-            CloudEventError: its URN or media type can't be distinguished by an event.
+            CloudEventError: no event can show its URN or media type.
         """
         template = self._template(content.media_type)
         content_type = dict(template.constant_headers).get(CONTENT_TYPE)
@@ -238,7 +234,7 @@ class StructureEnvelope:
         return (*template.header_values(self._values("upsert", content)), content_type)
 
     def event(self, content: StructureContent, message: bytes) -> bytes:
-        """The value of a record in structured mode.
+        """Returns the value of a record in structured mode.
 
         Raises:
             CloudEventError: as `headers`.
@@ -246,19 +242,18 @@ class StructureEnvelope:
         return self._template(content.media_type).json_event(self._values("upsert", content), message)
 
     def check(self, urn: str, media_type: str | None) -> None:
-        """Returns when events can show a structure.
+        """Checks that events can show a structure.
 
         Raises:
             CloudEventError: its URN or media type has what no attribute may have.
         """
-        self._template(media_type).header_values(
-            self._values("upsert", StructureContent(urn, media_type, b"", RunReference()))
-        )
+        content = StructureContent(urn, media_type, b"", RunReference())
+        self._template(media_type).header_values(self._values("upsert", content))
 
     def deletion(self, content: StructureContent) -> HeaderValues:
-        """The values of `columns` for a tombstone; nothing but Nones where no event can show such a URN.
+        """Returns the values of `columns` for a tombstone; they are all None where no event can show such a URN.
 
-        What was sent of it then had no envelope, and has to be deleted all the same.
+        Such a structure was sent without an envelope, and has to be deleted too.
         """
         values = self._values("delete", content._replace(media_type=None))
         try:
@@ -270,14 +265,14 @@ class StructureEnvelope:
         return (*headers, None)
 
     def size(self, headers: HeaderValues) -> int:
-        """The bytes that a record's headers take at most, those that all records carry included."""
+        """Returns how many bytes a record's headers take at most, including those that all records carry."""
         varying = zip(self.columns, headers, strict=True)
         named = [*((name, value.encode()) for name, value in self.constant), *varying]
         return sum(len(name) + len(value) + _LARGEST_LENGTHS for name, value in named if value is not None)
 
     def _template(self, media_type: str | None) -> Template:
         if media_type not in self._templates:
-            # A publication asks for one form; some registries answer in a few.
+            # A publication requests one form; some registries respond in a few.
             constant = {"specversion": SPEC_VERSION, "datacontenttype": media_type}
             self._templates[media_type] = Template(constant, _VARYING, self._mode)
         return self._templates[media_type]
@@ -295,7 +290,7 @@ class StructureEnvelope:
 
 
 class _Event(msgspec.Struct):
-    """What a structured event says of its data."""
+    """The data of a structured event."""
 
     datacontenttype: str | None = None
     data: msgspec.Raw = msgspec.Raw(b"")
@@ -303,9 +298,9 @@ class _Event(msgspec.Struct):
 
 
 def message_in(event: bytes) -> tuple[bytes, str | None]:
-    """The message that a structured event holds, byte for byte as it was put in, and its media type.
+    """Returns the message in a structured event, byte for byte as it was encoded, and its media type.
 
-    Only white space around JSON is gone: no one can tell it from that of the event.
+    Only white space around JSON is lost, because it cannot be distinguished from that of the event.
 
     Raises:
         ValueError: it is no such event.
@@ -323,6 +318,6 @@ def message_in(event: bytes) -> tuple[bytes, str | None]:
 
 
 def structure_envelope(publication: Publication) -> StructureEnvelope | None:
-    """The envelope of a registry publication's records; None where they have none."""
+    """Returns the envelope of a registry publication's records; None where they have none."""
     mode = MODES.get(publication.message.envelope)
     return None if mode is None else StructureEnvelope(mode, connection=publication.source.connection)

@@ -1,12 +1,12 @@
 """The body formats `ngsiv1` and `ngsiv2`, and the lines that Cygnus writes.
 
-A line is `{"headers":[service,path,timestamp],"body":{attributes,type,isPattern,id}}`; `isPattern` stands only in what
-came as NGSIv1. Three of upstream's corruptions are corrected: each line carries its own service path, service and path
-are JSON-escaped, and a line for one attribute holds that attribute. Attributes stand in the order received, where
-upstream has Java's hash order.
+A line is `{"headers":[service,path,timestamp],"body":{attributes,type,isPattern,id}}`; only an event that came as
+NGSIv1 has `isPattern`. Three of upstream's corruptions are corrected: each line carries its own service path, service
+and path are JSON-escaped, and a line for one attribute holds that attribute. Attributes are in the order received,
+where upstream has Java's hash order.
 
-`{"id":…,"type":…,"isPattern":"false","attributes":[{"name":…,"type":…,"value":…,"metadatas":[…]}]}`: no wrapper
-`contextElement` and no `statusCode`, for a record is one entity and has no status. Values keep their JSON types.
+NGSIv1 is `{"id":…,"type":…,"isPattern":"false","attributes":[{"name":…,"type":…,"value":…,"metadatas":[…]}]}`, without
+a wrapper `contextElement` and a `statusCode` because a record is one entity without status. Values keep their types.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from functools import lru_cache
 
 import orjson
 
-from contexture.records.messages.content import MessageError
+from contexture.records.messages.content import CORRECT_ENTITY, MessageError, missing_attribute_error, write_json
 
-_NEXT_STEP = "correct the entity in its source"
 _MEMBERS = ("name", "type", "value", "metadatas")
 _ABSENT: dict[str, object] = {}
 
@@ -26,7 +25,7 @@ Attributes = list[dict[str, object]]
 
 
 def attributes_of(entity: Mapping[str, object], attribute: str | None = None) -> Attributes:
-    """The attributes of an entity in NGSIv2's normalized form as NGSIv1 lists them, in the order received.
+    """Returns the attributes of an entity in NGSIv2's normalized form as NGSIv1 lists them, in the order received.
 
     Args:
         entity: id, type and attributes.
@@ -38,12 +37,12 @@ def attributes_of(entity: Mapping[str, object], attribute: str | None = None) ->
     if attribute is None:
         return [_attribute(name, member) for name, member in entity.items() if name not in ("id", "type")]
     if attribute not in entity:
-        raise _lacks(attribute)
+        raise missing_attribute_error(attribute)
     return [_attribute(attribute, entity[attribute])]
 
 
 def received_attributes(element: Mapping[str, object], attribute: str | None = None) -> Attributes:
-    """The attributes of a context element as it was received, without members that NGSIv1 doesn't know.
+    """Returns the attributes of a context element as it was received, without members that NGSIv1 doesn't know.
 
     Args:
         element: a context element.
@@ -58,17 +57,13 @@ def received_attributes(element: Mapping[str, object], attribute: str | None = N
         return attributes
     chosen = [item for item in attributes if item.get("name") == attribute]
     if not chosen:
-        raise _lacks(attribute)
+        raise missing_attribute_error(attribute)
     return chosen
-
-
-def _lacks(attribute: str) -> MessageError:
-    return MessageError("the entity lacks the attribute the event is for", next_step="report this", name=attribute)
 
 
 def _received(attribute: object) -> dict[str, object]:
     if not isinstance(attribute, Mapping):
-        raise MessageError("an attribute of the context element isn't an object", next_step=_NEXT_STEP)
+        raise MessageError("an attribute of the context element isn't an object", next_step=CORRECT_ENTITY)
     known = {name: attribute[name] for name in _MEMBERS if name in attribute}
     known.setdefault("metadatas", [])
     return known
@@ -76,7 +71,7 @@ def _received(attribute: object) -> dict[str, object]:
 
 def _attribute(name: str, attribute: object) -> dict[str, object]:
     if not isinstance(attribute, dict):
-        raise MessageError("an attribute isn't an object with a value", next_step=_NEXT_STEP, attribute=name[:100])
+        raise MessageError("an attribute isn't an object with a value", next_step=CORRECT_ENTITY, attribute=name[:100])
     return {
         "name": name,
         "type": attribute.get("type"),
@@ -92,30 +87,30 @@ def _metadatas(metadata: object) -> list[dict[str, object]] | None:
         return [_metadata(name, member) for name, member in metadata.items()]
     if metadata is None:
         return None
-    raise MessageError("the metadata of an attribute isn't an object", next_step=_NEXT_STEP)
+    raise MessageError("the metadata of an attribute isn't an object", next_step=CORRECT_ENTITY)
 
 
 def _metadata(name: str, metadata: object) -> dict[str, object]:
     if not isinstance(metadata, dict):
-        raise MessageError("a metadata isn't an object with a value", next_step=_NEXT_STEP, metadata=name[:100])
+        raise MessageError("a metadata isn't an object with a value", next_step=CORRECT_ENTITY, metadata=name[:100])
     return {"name": name, "type": metadata.get("type"), "value": metadata.get("value")}
 
 
-# None of these characters stands in JSON outside a string (numbers, literals and punctuation have none of them), and
-# no UTF-8 sequence contains another, so replacing them in the finished text changes strings only.
+# JSON has none of these characters outside a string (numbers, literals and punctuation have none of them), and no UTF-8
+# sequence contains another, so replacing them in the finished text changes strings only.
 _ESCAPES = tuple(
     (character.encode(), f"\\u{ord(character):04x}".encode())
     for character in ("<", ">", "&", "=", "'", "\u2028", "\u2029")
 )
 
-# What the special characters begin with: deleting these bytes tells in one step that a text has none of them.
+# The first bytes of the special characters: deleting these shows in one step whether a text has any of them.
 _FIRST_BYTES = b"<>&='\xe2"
 
 
 def dumps(value: object) -> bytes:
-    """Compact JSON with members that are null left out and `< > & = '`, U+2028 and U+2029 escaped in every string.
+    """Writes compact JSON without members that are null and with `< > & = '`, U+2028 and U+2029 escaped in strings.
 
-    Nulls inside arrays stay. Number literals that stand as `orjson.Fragment` stay as they are.
+    Nulls inside arrays stay. Number literals in an `orjson.Fragment` stay as they are.
 
     Raises:
         TypeError: the value can't be written as UTF-8 JSON.
@@ -133,7 +128,7 @@ def _escaped(text: bytes) -> bytes:
 
 
 def without_null_members(value: object) -> object:
-    """The value without the object members that are null, at any depth; nulls inside arrays stay."""
+    """Returns the value without the object members that are null, at any depth; nulls inside arrays stay."""
     if isinstance(value, Mapping):
         return {name: without_null_members(member) for name, member in value.items() if member is not None}
     if isinstance(value, list):
@@ -153,7 +148,7 @@ def line(
     attribute: str | None = None,
     context_element: Mapping[str, object] | None = None,
 ) -> bytes:
-    """The line of one event, without a newline.
+    """Returns the line of one event, without a newline.
 
     Args:
         service: its service, for the header `fiware-service`.
@@ -166,18 +161,13 @@ def line(
     Raises:
         MessageError: the attribute isn't there or isn't an object, or the text isn't UTF-8.
     """
-    try:
-        told = _body(entity, attribute) if context_element is None else _received_line(context_element, attribute)
-        body = dumps(told)
-        return b'%b%d}],"body":%b}' % (_headers(service, service_path), timestamp_ms, body)
-    except TypeError as error:
-        raise MessageError(
-            f"the entity can't be written as JSON ({error})", next_step="correct the entity in its source"
-        ) from error
+    content = _body(entity, attribute) if context_element is None else _received_line(context_element, attribute)
+    body = write_json(content, dumps)
+    return b'%b%d}],"body":%b}' % (_headers(service, service_path), timestamp_ms, body)
 
 
 def join(lines: Iterable[bytes]) -> bytes:
-    r"""The value of a sub-batch's record: its lines joined by `\n`, none at the end."""
+    r"""Returns the value of a sub-batch's record: its lines joined by `\n`, none at the end."""
     return b"\n".join(lines)
 
 
@@ -185,8 +175,8 @@ def join(lines: Iterable[bytes]) -> bytes:
 @lru_cache(_CACHED_HEADERS)
 def _headers(service: str, service_path: str) -> bytes:
     return b'{"headers":[{"fiware-service":%b},{"fiware-servicePath":%b},{"timestamp":' % (
-        orjson.dumps(service),
-        orjson.dumps(service_path),
+        write_json(service),
+        write_json(service_path),
     )
 
 
@@ -207,7 +197,7 @@ def ngsiv1_body(
     attribute: str | None = None,
     context_element: Mapping[str, object] | None = None,
 ) -> bytes:
-    """The context element as compact JSON; number literals as received.
+    """Returns the context element as compact JSON; number literals as received.
 
     Args:
         entity: id, type and attributes in NGSIv2's normalized form.
@@ -221,27 +211,5 @@ def ngsiv1_body(
     source = context_element if context_element is not None else entity
     attributes = received_attributes(source, attribute) if received else attributes_of(entity, attribute)
     known = {name: source[name] for name in ("id", "type") if name in source}
-    element = {**known, "isPattern": source.get("isPattern", _NO_PATTERN) if received else _NO_PATTERN}
-    try:
-        return orjson.dumps({**element, "attributes": attributes})
-    except TypeError as error:
-        raise MessageError(
-            f"the entity can't be written as JSON ({error})", next_step="correct the entity in its source"
-        ) from error
-
-
-def ngsiv2_body(entity: Mapping[str, object]) -> bytes:
-    """The entity as compact JSON: order of members and number literals as received.
-
-    Args:
-        entity: `ParsedEntity.entity`, which holds no builtins.
-
-    Raises:
-        MessageError: the entity can't be written as UTF-8 JSON.
-    """
-    try:
-        return orjson.dumps(entity)
-    except TypeError as error:
-        raise MessageError(
-            f"the entity can't be written as JSON ({error})", next_step="correct the entity in its source"
-        ) from error
+    pattern = source.get("isPattern", _NO_PATTERN) if received else _NO_PATTERN
+    return write_json({**known, "isPattern": pattern, "attributes": attributes})

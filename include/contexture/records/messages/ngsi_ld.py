@@ -1,6 +1,6 @@
 """The body format `ngsi-ld`: a normalized NGSI-LD entity, the source's own or one converted from NGSIv2.
 
-Relationship, or refX holding texts     Relationship, its object a URI
+    Relationship, or refX holding texts     Relationship, its object a URI
     geo:json, geo:point, geo:line …         GeoProperty, its value GeoJSON
     DateTime, ISO8601, Date, Time           Property, its value {"@type": …, "@value": …}
     null                                    Property, its value {"@type": "@json", "@value": null}
@@ -9,8 +9,8 @@ Relationship, or refX holding texts     Relationship, its object a URI
 
 Metadata: `observedAt`, `timestamp` or `TimeInstant` is `observedAt`, `unitCode` and `datasetId` are themselves, the
 builtin times are `createdAt` and `modifiedAt`, and all others are Properties of the attribute. A value that doesn't fit
-its type (a geo:json that is no geometry) is a Property: nothing is left out. The name of an NGSIv2 type that has no
-meaning in NGSI-LD (Number, Text …) is.
+its type (a geo:json that is no geometry) is a Property, so that no value is left out. Names of NGSIv2 types without a
+meaning in NGSI-LD (Number, Text …) are left out.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import NamedTuple
 from urllib.parse import quote
 
 import orjson
 
 from contexture.events import AttributeName
-from contexture.records.messages.content import MessageError
+from contexture.records.messages.content import CORRECT_ENTITY, MessageError, missing_attribute_error, write_json
 from contexture.sources.ngsi.attributes import instance_key, instances
 
 GEOMETRIES = frozenset(("Point", "MultiPoint", "LineString", "MultiLineString", "Polygon", "MultiPolygon"))
@@ -35,7 +36,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
 class _Degrees(NamedTuple):
-    """A coordinate: what it says, and how it was written."""
+    """A coordinate: its value, and how it was written."""
 
     value: float
     written: object
@@ -49,7 +50,7 @@ class _Position(NamedTuple):
 
 
 def geometry(value: object) -> Mapping[str, object] | None:
-    """The geometry of a GeoJSON value (of a Feature, its own); None when it has none."""
+    """Returns the geometry of a GeoJSON value (of a Feature, its own); None when it has none."""
     if not isinstance(value, Mapping):
         return None
     if value.get("type") == "Feature":
@@ -58,7 +59,7 @@ def geometry(value: object) -> Mapping[str, object] | None:
 
 
 def legacy_geometry(kind: str, value: object) -> Mapping[str, object] | None:
-    """The GeoJSON geometry of a `geo:point`, `geo:line`, `geo:box` or `geo:polygon`; None when it is none.
+    """Returns the GeoJSON geometry of a `geo:point`, `geo:line`, `geo:box` or `geo:polygon`; None when it is none.
 
     NGSIv2 writes positions as "latitude, longitude"; the digits stay as they were written.
     """
@@ -84,13 +85,9 @@ def _shaped(kind: str, positions: list[_Position]) -> Mapping[str, object] | Non
 
 
 def _rectangle(one: _Position, other: _Position) -> list[list[object]]:
-    west, east = (degrees.written for degrees in sorted((one.longitude, other.longitude), key=_place_value))
-    south, north = (degrees.written for degrees in sorted((one.latitude, other.latitude), key=_place_value))
+    west, east = (degrees.written for degrees in sorted((one.longitude, other.longitude), key=attrgetter("value")))
+    south, north = (degrees.written for degrees in sorted((one.latitude, other.latitude), key=attrgetter("value")))
     return [[west, south], [east, south], [east, north], [west, north], [west, south]]
-
-
-def _place_value(degrees: _Degrees) -> float:
-    return degrees.value
 
 
 def _position(text: object) -> _Position | None:
@@ -116,12 +113,12 @@ _LEGAL_IN_NAME = "!$'()*+,-.:;=@_~"
 
 
 def is_uri(text: str) -> bool:
-    """Whether a text is taken as a URI: `urn:`, `http:` or `https:`. Ids like `Room:1` are names, not schemes."""
+    """Returns whether a text is taken as a URI: `urn:`, `http:` or `https:`. `Room:1` is a name, not a scheme."""
     return _SCHEME.match(text) is not None
 
 
 def entity_uri(entity_id: str, entity_type: str) -> str:
-    """The id of an entity as a URI: itself if it is one, else `urn:ngsi-ld:<type>:<id>`, percent-encoded.
+    """Returns the id of an entity as a URI: itself if it is one, else `urn:ngsi-ld:<type>:<id>`, percent-encoded.
 
     >>> entity_uri("car1", "car")
     'urn:ngsi-ld:car:car1'
@@ -131,7 +128,6 @@ def entity_uri(entity_id: str, entity_type: str) -> str:
     return f"urn:ngsi-ld:{quote(entity_type, safe=_LEGAL_IN_NAME)}:{quote(entity_id, safe=_LEGAL_IN_NAME)}"
 
 
-_NEXT_STEP = "correct the entity in its source"
 _REFERENCE = re.compile(r"^ref([A-Z].*)$", re.DOTALL)
 _TEMPORAL = {"DateTime": "DateTime", "ISO8601": "DateTime", "Date": "Date", "Time": "Time"}
 _NULL = {"@type": "@json", "@value": None}
@@ -153,13 +149,13 @@ Converted = dict[str, object]
 
 
 def to_ngsi_ld(name: str, attribute: object) -> Converted:
-    """The NGSI-LD attribute of an attribute in NGSIv2's normalized form.
+    """Returns the NGSI-LD attribute of an attribute in NGSIv2's normalized form.
 
     Raises:
-        MessageError: it isn't an object, or its metadata can't stand beside an attribute's own members.
+        MessageError: it isn't an object, or its metadata has the name of an attribute's own member.
     """
     if not isinstance(attribute, Mapping):
-        raise MessageError("an attribute isn't an object with a value", next_step=_NEXT_STEP, attribute=name[:100])
+        raise MessageError("an attribute isn't an object with a value", next_step=CORRECT_ENTITY, attribute=name[:100])
     return {**_kind_and_value(name, attribute.get("type"), attribute.get("value")), **_metadata(attribute)}
 
 
@@ -211,11 +207,11 @@ def _value(kind: object, value: object) -> object:
 def _metadata(attribute: Mapping[str, object]) -> Converted:
     metadata = attribute.get("metadata") or {}
     if not isinstance(metadata, Mapping):
-        raise MessageError("the metadata of an attribute isn't an object", next_step=_NEXT_STEP)
+        raise MessageError("the metadata of an attribute isn't an object", next_step=CORRECT_ENTITY)
     members: Converted = {}
     for name, item in metadata.items():
         if not isinstance(item, Mapping):
-            raise MessageError("a metadata isn't an object with a value", next_step=_NEXT_STEP, metadata=name[:100])
+            raise MessageError("a metadata isn't an object with a value", next_step=CORRECT_ENTITY, metadata=name[:100])
         own = _own_member(name, item.get("value"))
         member, value = own if own is not None and own[0] not in members else _sub_attribute(name, item)
         members[member] = value
@@ -223,7 +219,7 @@ def _metadata(attribute: Mapping[str, object]) -> Converted:
 
 
 def _own_member(name: str, value: object) -> tuple[str, object] | None:
-    """The metadata as a member that NGSI-LD defines, if its value will do for it."""
+    """Returns the metadata as a member that NGSI-LD defines, if its value is legal there."""
     if not isinstance(value, str):
         return None
     if name in _OBSERVED or name in _SYSTEM_TIMES:
@@ -244,7 +240,7 @@ def _sub_attribute(name: str, metadata: Mapping[str, object]) -> tuple[str, obje
 
 
 def _utc(text: str) -> str | None:
-    """A moment as NGSI-LD writes it, in UTC; None if the text says none. What is in that form stays as it is."""
+    """Returns a moment as NGSI-LD writes it, in UTC; None if the text is none. A text in that form is unchanged."""
     if "T" not in text:
         return None
     try:
@@ -272,7 +268,7 @@ def body(
     *,
     context: str | None = None,
 ) -> bytes:
-    """The entity as compact JSON (`application/ld+json`); number literals as received.
+    """Returns the entity as compact JSON (`application/ld+json`); number literals as received.
 
     Args:
         entity: id, type and attributes in NGSIv2's normalized form; converted when there is no `linked_data`.
@@ -286,12 +282,7 @@ def body(
     whole = _converted(entity, attribute) if linked_data is None else _received(linked_data, attribute)
     if _CONTEXT not in whole:
         whole[_CONTEXT] = CORE_CONTEXT if not context or context == CORE_CONTEXT else [context, CORE_CONTEXT]
-    try:
-        return orjson.dumps(whole)
-    except TypeError as error:
-        raise MessageError(
-            f"the entity can't be written as JSON ({error})", next_step="correct the entity in its source"
-        ) from error
+    return write_json(whole)
 
 
 def _converted(entity: Mapping[str, object], attribute: AttributeName | None) -> dict[str, object]:
@@ -303,7 +294,7 @@ def _converted(entity: Mapping[str, object], attribute: AttributeName | None) ->
         return {**head, **{name: to_ngsi_ld(name, entity[name]) for name in entity if name not in ("id", "type")}}
     member = instance_key(attribute.name, attribute.dataset_id)
     if member not in entity:
-        raise _lacks(attribute)
+        raise missing_attribute_error(attribute.name)
     return {**head, attribute.name: to_ngsi_ld(attribute.name, entity[member])}
 
 
@@ -311,19 +302,15 @@ def _received(linked_data: Mapping[str, object], attribute: AttributeName | None
     if attribute is None:
         return dict(linked_data)
     if attribute.name not in linked_data:
-        raise _lacks(attribute)
+        raise missing_attribute_error(attribute.name)
     kept = {name: linked_data[name] for name in _KEPT if name in linked_data}
     context = {_CONTEXT: linked_data[_CONTEXT]} if _CONTEXT in linked_data else {}
     return {**kept, attribute.name: _instance(linked_data[attribute.name], attribute), **context}
 
 
 def _instance(attribute: object, wanted: AttributeName) -> object:
-    """The instance that the event shows; the default one has no datasetId."""
+    """Returns the instance that the event shows; the default one has no datasetId."""
     for dataset_id, instance in instances(wanted.name, attribute):
         if dataset_id == wanted.dataset_id:
             return instance
-    raise _lacks(wanted)
-
-
-def _lacks(attribute: AttributeName) -> MessageError:
-    return MessageError("the entity lacks the attribute the event is for", next_step="report this", name=attribute.name)
+    raise missing_attribute_error(wanted.name)

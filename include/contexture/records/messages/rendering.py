@@ -12,18 +12,18 @@ import orjson
 from contexture.events import AttributeName, ContextIdentity, identity_key
 from contexture.publications import NgsiPublication
 from contexture.records.messages import ngsi_bodies, ngsi_ld
-from contexture.records.messages.content import BodyMaker, Content, Form, MessageError
+from contexture.records.messages.content import BodyMaker, Content, Form, MessageError, write_json
 from contexture.records.topics import TopicNamer
 from contexture.sources.ngsi.attributes import instance_key
 
-KeyMaker = Callable[[ContextIdentity, str, AttributeName | None, Mapping[str, object]], bytes | None]
+KeyMaker = Callable[[ContextIdentity, str, AttributeName | None, Form], bytes | None]
 
 FIELDS = ("id", "type", "service", "service_path")
 """Fields of the identity that may be the key; other names are those of attributes."""
 
 
 def key_maker(choice: str) -> KeyMaker:
-    """The function that gives each record its key: called with identity, topic, attribute (or None) and entity.
+    """Returns the function that makes each record's key, called with identity, topic, attribute (or None) and entity.
 
     Args:
         choice: the publication's `message.key`: `identity`, `none`, `topic`, one of `FIELDS`, or the name of an
@@ -32,33 +32,13 @@ def key_maker(choice: str) -> KeyMaker:
     return _MAKERS.get(choice) or _value_of(choice)
 
 
-def _identity(
-    identity: ContextIdentity, _topic: str, attribute: AttributeName | None, _entity: Mapping[str, object]
-) -> bytes:
-    return identity_key(identity, attribute)
-
-
-def _none(
-    _identity: ContextIdentity, _topic: str, _attribute: AttributeName | None, _entity: Mapping[str, object]
-) -> None:
-    return None
-
-
-def _topic(
-    _identity: ContextIdentity, topic: str, _attribute: AttributeName | None, _entity: Mapping[str, object]
-) -> bytes:
-    return topic.encode()
-
-
 def _field(name: str) -> KeyMaker:
     read: Callable[[ContextIdentity], str] = attrgetter(name)
     return lambda identity, _topic, _attribute, _entity: read(identity).encode()
 
 
 def _value_of(name: str) -> KeyMaker:
-    def make(
-        _identity: ContextIdentity, _topic: str, _attribute: AttributeName | None, entity: Mapping[str, object]
-    ) -> bytes:
+    def make(_identity: ContextIdentity, _topic: str, _attribute: AttributeName | None, entity: Form) -> bytes:
         attribute = entity.get(name)
         value = attribute.get("value") if isinstance(attribute, Mapping) else None
         if value is None:
@@ -72,9 +52,9 @@ def _value_of(name: str) -> KeyMaker:
 
 
 _MAKERS: dict[str, KeyMaker] = {
-    "identity": _identity,
-    "none": _none,
-    "topic": _topic,
+    "identity": lambda identity, _topic, attribute, _entity: identity_key(identity, attribute),
+    "none": lambda _identity, _topic, _attribute, _entity: None,
+    "topic": lambda _identity, topic, _attribute, _entity: topic.encode(),
     **{name: _field(name) for name in FIELDS},
 }
 
@@ -83,21 +63,24 @@ ServiceOf = Callable[[ContextIdentity, "str | None"], str]
 
 
 def body_makers(publication: NgsiPublication, namer: TopicNamer) -> dict[str, BodyMaker]:
-    """The makers of a publication's bodies, by `message.format`."""
+    """Returns the makers of a publication's bodies, by `message.format`."""
+    context = publication.source.context
     return {
         "ngsiv2": _ngsiv2,
         "cygnus-lines": cygnus_line_maker(namer.header_service),
         "ngsiv1": _ngsiv1,
-        "ngsi-ld": ngsi_ld_maker(publication.source.context),
+        "ngsi-ld": lambda content: ngsi_ld.body(
+            content.entity, content.linked_data, content.attribute, context=context
+        ),
     }
 
 
 def cygnus_line_maker(service_of: ServiceOf) -> BodyMaker:
-    """The maker of Cygnus' lines.
+    """Returns the maker of Cygnus' lines.
 
     Args:
-        service_of: the service that a line's header tells, from the identity and the attribute's name: the mapped one
-            where name mappings are on. Path and body are the original ones either way, as in Cygnus.
+        service_of: the service in a line's header, from the identity and the attribute's name: the mapped one where
+            name mappings are on. Path and body are the original ones either way, as in Cygnus.
     """
 
     def make(content: Content) -> bytes:
@@ -114,30 +97,18 @@ def cygnus_line_maker(service_of: ServiceOf) -> BodyMaker:
     return make
 
 
-def ngsi_ld_maker(context: str | None) -> BodyMaker:
-    """The maker of NGSI-LD entities; `context` is the address of the @context the source's names are compacted by."""
-
-    def make(content: Content) -> bytes:
-        return ngsi_ld.body(content.entity, content.linked_data, content.attribute, context=context)
-
-    return make
-
-
 def _ngsiv2(content: Content) -> bytes:
     name = _member(content.attribute)
-    return ngsi_bodies.ngsiv2_body(content.entity if name is None else _only(content.entity, name))
+    entity = content.entity
+    return write_json(entity if name is None else {key: entity[key] for key in ("id", "type", name) if key in entity})
 
 
 def _ngsiv1(content: Content) -> bytes:
     return ngsi_bodies.ngsiv1_body(content.entity, _member(content.attribute), content.context_element)
 
 
-def _only(entity: Form, name: str) -> dict[str, object]:
-    return {member: entity[member] for member in ("id", "type", name) if member in entity}
-
-
 def _member(attribute: AttributeName | None) -> str | None:
-    """The name under which the attribute stands in the NGSIv2 form; each instance of NGSI-LD has its own."""
+    """Returns the name of an attribute in the NGSIv2 form, where each instance of NGSI-LD has its own."""
     return None if attribute is None else instance_key(attribute.name, attribute.dataset_id)
 
 
@@ -160,21 +131,13 @@ class Renderer:
     def __call__(
         self,
         identity: ContextIdentity,
-        entity: Mapping[str, object],
+        entity: Form,
         attribute: AttributeName | None,
         received_at_ms: int,
-        linked_data: Mapping[str, object] | None = None,
-        context_element: Mapping[str, object] | None = None,
+        linked_data: Form | None = None,
+        context_element: Form | None = None,
     ) -> Rendered:
-        """The event's topics, key and value.
-
-        Args:
-            identity: whose event it is.
-            entity: id, type and attributes in NGSIv2's normalized form.
-            attribute: the only attribute the event tells, or None for all of them.
-            received_at_ms: when it was received, milliseconds since 1970.
-            linked_data: the NGSI-LD entity as received, where the source speaks NGSI-LD.
-            context_element: the NGSIv1 context element as received, where it came as one.
+        """Returns the event's topics, key and value; parameters as the fields of `Content`.
 
         Raises:
             TopicNameError: a topic's name is illegal.
@@ -185,23 +148,21 @@ class Renderer:
         content = Content(identity, entity, attribute, received_at_ms, linked_data, context_element)
         return Rendered(topics, key, self.make_body(content))
 
-    def _topics(
-        self, identity: ContextIdentity, entity: Mapping[str, object], attribute: AttributeName | None
-    ) -> tuple[str, ...]:
+    def _topics(self, identity: ContextIdentity, entity: Form, attribute: AttributeName | None) -> tuple[str, ...]:
         if attribute is None:
             return self.name_topics(identity)
         return self.name_topics(identity, attribute.name, type_of(entity, attribute))
 
 
-def type_of(entity: Mapping[str, object], attribute: AttributeName) -> str:
-    """The NGSI type of an entity's attribute; empty where it has none."""
+def type_of(entity: Form, attribute: AttributeName) -> str:
+    """Returns the NGSI type of an entity's attribute; empty where it has none."""
     member = entity.get(instance_key(attribute.name, attribute.dataset_id))
     attribute_type = member.get("type") if isinstance(member, Mapping) else None
     return attribute_type if isinstance(attribute_type, str) else ""
 
 
 def renderer(publication: NgsiPublication) -> Renderer:
-    """The renderer of a publication of entities.
+    """Returns the renderer of a publication of entities.
 
     Raises:
         ConfigurationError: its naming isn't supported.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contexture.records.messages import MessageError, ngsi_bodies
+from contexture.records.messages.content import MessageError, write_json
 from contexture.sources.ngsi.entity import parse_entity
 from tests.samples_location import samples_or_skip
 
@@ -16,7 +16,7 @@ def test_the_body_is_the_entity_as_received_without_builtins() -> None:
         b'"dateModified":{"type":"DateTime","value":"2026-11-21T05:38:57.734Z","metadata":{}},'
         b'"servicePath":{"type":"Text","value":"/4wheels","metadata":{}}}'
     )
-    assert ngsi_bodies.ngsiv2_body(parse_entity(received, service="vehicles").entity) == (
+    assert write_json(parse_entity(received, service="vehicles").entity) == (
         b'{"type":"car","id":"car1","speed":{"type":"Number","value":1.0E2,"metadata":{"accuracy":{"type":"Number","value":0.10}}},'
         b'"name":{"value":"\xc3\xa9 <b>","type":"Text"},"gone":{"type":"None","value":null,"metadata":{}}}'
     )
@@ -24,11 +24,11 @@ def test_the_body_is_the_entity_as_received_without_builtins() -> None:
 
 def test_an_entity_that_is_no_text_is_rejected() -> None:
     with pytest.raises(MessageError):
-        ngsi_bodies.ngsiv2_body({"id": "\ud800"})
+        write_json({"id": "\ud800"})
 
 
 def test_real_entities_keep_their_numbers() -> None:
     station = samples_or_skip() / "ngsi" / "Weather" / "WeatherObserved" / "v2-normalized.json"
-    text = ngsi_bodies.ngsiv2_body(parse_entity(station.read_bytes(), service="s").entity)
+    text = write_json(parse_entity(station.read_bytes(), service="s").entity)
     assert b'"uVIndexMax":{"type":"Number","value":1.0}' in text
     assert b'"coordinates":[-4.754444444,41.640833333]' in text
