@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from contexture.publications import NgsiPublication
-from contexture.records.batches import plan as plan_batches
+from contexture.records.batches import plan_sub_batches
 from contexture.records.changes import ChangeKind, Comparison, ShrinkGuard, compare
 from contexture.sources.ngsi.rules.catalogue import severities
 from contexture.storage.folder import StoredFolder
@@ -121,7 +121,7 @@ def _batches(preparation: StageContext, sent: Any, cuts: Any) -> tuple[Any, Any,
     start = following = 0
     for cut in [*cuts, len(topics)]:
         if cut > start:
-            planned = plan_batches(
+            planned = plan_sub_batches(
                 arrived[start:cut],
                 topics[start:cut],
                 batch_size=batches.batch_size,

@@ -15,7 +15,7 @@ _MICROSECONDS = 1_000_000
 
 
 def batch_starts(received_at_us: Integers, batch_size: int, batch_timeout_seconds: float) -> Integers:
-    """The position of the first event of every batch.
+    """Returns the position of the first event of every batch.
 
     A batch is closed when it holds `batch_size` events, or when the next event was received more than
     `batch_timeout_seconds` after the batch's first.
@@ -44,12 +44,7 @@ def batch_starts(received_at_us: Integers, batch_size: int, batch_timeout_second
 
 
 def batch_numbers(starts: Integers, events: int) -> Integers:
-    """The number of each event's batch, counted from 0.
-
-    Args:
-        starts: what `batch_starts` gave.
-        events: how many events there are.
-    """
+    """Returns the number of each event's batch, counted from 0; `starts` as `batch_starts` returns them."""
     sizes = np.diff(starts, append=events)
     return np.repeat(np.arange(len(starts), dtype=np.int64), sizes)
 
@@ -61,13 +56,9 @@ def _no_timeout_bites(times: Integers, starts: Integers, timeout_us: int) -> boo
 
 
 def _starts_of_ordered(times: Integers, batch_size: int, timeout_us: int) -> Integers:
-    # For every event at once: where the next batch would begin if one began here. What remains is to follow the trail.
+    # In one call for every event: where the next batch would begin if one began here. Only the real ones are followed.
     too_late = np.searchsorted(times, times + timeout_us, side="right")
     following = np.minimum(too_late, np.arange(batch_size, len(times) + batch_size)).tolist()
-    return _trail(following)
-
-
-def _trail(following: list[int]) -> Integers:
     starts, position, end = [], 0, len(following)
     while position < end:
         starts.append(position)
@@ -87,7 +78,7 @@ def _starts_of_unordered(times: Integers, batch_size: int, timeout_us: int) -> I
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SubBatchPlan:
-    """Which events are sent together, and in which order.
+    """The batches and sub-batches of events, and their order.
 
     Attributes:
         batch: the batch of each event, counted from 0.
@@ -100,20 +91,10 @@ class SubBatchPlan:
     order: Integers
 
 
-def plan(
+def plan_sub_batches(
     received_at_us: Integers, destination: Integers, *, batch_size: int, batch_timeout_seconds: float
 ) -> SubBatchPlan:
-    """The batches and sub-batches of events in arrival order.
-
-    Args:
-        received_at_us: when each event was received, microseconds since 1970.
-        destination: a number for each event's destination; equal numbers are one destination.
-        batch_size: events in a batch.
-        batch_timeout_seconds: how long a batch stays open.
-
-    Raises:
-        ConfigurationError: size or time-out isn't positive.
-    """
+    """Returns the sub-batches of events in arrival order; parameters as of `batch_starts` and `sub_batch_numbers`."""
     starts = batch_starts(received_at_us, batch_size, batch_timeout_seconds)
     batch = batch_numbers(starts, len(received_at_us))
     sub_batch = sub_batch_numbers(batch, destination)
@@ -121,7 +102,7 @@ def plan(
 
 
 def sub_batch_numbers(batch: Integers, destination: Integers) -> Integers:
-    """The sub-batch of each event within its batch, counted from 0 in order of first arrival.
+    """Returns the sub-batch of each event within its batch, counted from 0 in order of first arrival.
 
     Args:
         batch: each event's batch, never falling.
@@ -134,7 +115,7 @@ def sub_batch_numbers(batch: Integers, destination: Integers) -> Integers:
     by_arrival = np.argsort(first)
     rank = np.empty(len(first), dtype=np.int64)
     rank[by_arrival] = np.arange(len(first))
-    # The ranks count on through all batches; a batch's first rank is the one of its first event.
+    # The ranks continue through all batches; a batch's first rank is the one of its first event.
     ranks: Integers = rank[which]
     opens = np.flatnonzero(np.diff(batch, prepend=batch[0] - 1))
     return ranks - np.repeat(ranks[opens], np.diff(opens, append=len(batch)))

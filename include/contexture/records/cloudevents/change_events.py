@@ -1,6 +1,6 @@
-"""What a change of an entity or a structure is as attributes of a CloudEvent: the same in both content modes.
+"""The CloudEvents attributes of a change of an entity or a structure: the same in both content modes.
 
-The page docs/reference/cloudevents.md tells it to consumers; anyone who changes it changes what they deduplicate by.
+The page docs/reference/cloudevents.md documents them for consumers, who deduplicate by them.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ STRUCTURE_SCHEMAS: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class RunReference:
-    """What tells a change from another one that leaves the same content behind.
+    """The part of an id that distinguishes changes with the same content.
 
     Attributes:
         registry_transaction: the registry's transaction, where there is one; it counts before the others.
-        modified_at: when the source says the change happened, or, for a deletion, when what is deleted was last
+        modified_at: when the change happened by the source's clock; for a deletion, when what is deleted was last
             changed.
-        otherwise: what represents it where the source says neither: anything that a retry repeats.
+        otherwise: a text for sources that have neither, which a retry repeats.
     """
 
     registry_transaction: int | None = None
@@ -57,7 +57,6 @@ class RunReference:
     otherwise: str = ""
 
     def text(self) -> str:
-        """It as part of an id."""
         if self.registry_transaction is not None:
             return f"t{self.registry_transaction}"
         if self.modified_at is not None:
@@ -66,20 +65,20 @@ class RunReference:
 
 
 def event_id(operation: Operation, identity: bytes, content_hash: bytes, occasion: RunReference) -> str:
-    """The id of a change: the same whenever the change is sent, and another when content comes back later.
+    """Returns the id of a change: the same whenever it is sent, and another when content comes back later.
 
     Args:
-        operation: what happened.
+        operation: of the change.
         identity: the identity key.
         content_hash: of the content, or of what is deleted.
-        occasion: what else tells the change apart.
+        occasion: what else distinguishes the change.
     """
     parts = (operation.encode(), occasion.text().encode(), identity, content_hash)
     return blake2b(b"\n".join(parts), digest_size=_ID_BYTES).hexdigest()
 
 
 def context_source(connection: str, identity: ContextIdentity) -> str:
-    """The `source` of an entity's events: the connection to its broker, its service and its service path.
+    """Returns the `source` of an entity's events: the connection to its broker, its service and its service path.
 
     >>> context_source("context_broker", ContextIdentity("vehicles", "/4wheels", "car1", "car"))
     '/ngsi/context_broker/vehicles/4wheels'
@@ -97,19 +96,17 @@ def context_values(
     occasion: RunReference,
     key: bytes | None = None,
 ) -> tuple[str | None, ...]:
-    """The values of `CONTEXT_ATTRIBUTES` for the change of an entity, or of one attribute of it.
+    """Returns the values of `CONTEXT_ATTRIBUTES` for the change of an entity, or of one attribute of it.
 
     Args:
-        operation: what happened.
-        identity: whose change it is.
+        operation, content_hash, occasion: as of `event_id`.
+        identity: of the entity.
         attribute: the attribute, where the event shows one alone.
         connection: id of the connection to the source.
-        content_hash: of the content, or of what is deleted.
-        occasion: what else tells the change apart.
         key: the identity key, where it is known already.
     """
     what = "entity" if attribute is None else "attribute"
-    # When a deletion happened no one says: an absence is noticed later, and a time must never mean two things.
+    # A deletion has no time because an absence is noticed later, and a time must never mean two things.
     happened = occasion.modified_at if operation == "upsert" else None
     return (
         event_id(operation, key or identity_key(identity, attribute), content_hash, occasion),
@@ -132,15 +129,14 @@ def structure_attributes(
     occasion: RunReference,
     media_type: str | None = None,
 ) -> dict[str, str]:
-    """All attributes of the change of a structure.
+    """Returns all attributes of the change of a structure.
 
     Args:
-        operation: what happened.
-        identity: whose change it is.
+        operation, content_hash: as of `event_id`.
+        identity: of the structure.
         connection: id of the connection to the registry.
-        content_hash: of the content, or of what is deleted.
-        occasion: the registry's transaction and its time, or what else tells the change apart. A registry says when
-            deletions happened, so `modified_at` is the time of the transaction for them too.
+        occasion: the registry's transaction and its time, or what else distinguishes the change. A registry reports
+            when deletions happened, so `modified_at` is the time of the transaction for them too.
         media_type: of the data; None for a deletion, which has none.
     """
     happened = occasion.modified_at

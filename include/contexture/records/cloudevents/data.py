@@ -1,7 +1,7 @@
 """Data of events: as bytes, and as members of a JSON event.
 
-Bytes that are what their media type says (JSON, or text in its charset) stand in JSON events as themselves; all others
-as base64, so none is ever changed.
+Bytes that are what their media type states (JSON, or text in its charset) are in JSON events as themselves; all others
+as base64, so that none is ever changed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ JSON_TYPE = "application/json"
 """What data without a media type are, unless they are bytes (JSON format, 3.1)."""
 
 _LONG_INTEGER = re.compile(rb"\d{19}")
-OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
+_OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 
 
 def data_of(event: Mapping[str, object]) -> object:
-    """The data of an event in JSON form: a value, bytes, or `NO_DATA`.
+    """Returns the data of an event in JSON form: a value, bytes, or `NO_DATA`.
 
     Raises:
         CloudEventError: it has both members, or one that isn't base64.
@@ -45,26 +45,26 @@ def data_of(event: Mapping[str, object]) -> object:
 
 
 def is_json(declared: str | None) -> bool:
-    """Whether data of this media type are JSON; data without one are."""
-    media = media_type(declared) if declared is not None else None
-    return declared is None or (media is not None and media.is_json)
+    """Returns whether data of this media type are JSON; data without one are."""
+    media = media_type(JSON_TYPE if declared is None else declared)
+    return media is not None and media.is_json
 
 
 def as_bytes(data: object, declared: str | None) -> bytes:
-    """The bytes of data, as their media type says.
+    """Returns the bytes of data, as their media type states.
 
     Args:
         data: bytes, which stay as they are; a JSON value; or a text.
         declared: the event's `datacontenttype`.
 
     Raises:
-        CloudEventError: the data aren't what the media type says, or it names an unknown charset.
+        CloudEventError: the data aren't what the media type states, or it names an unknown charset.
     """
     if isinstance(data, bytes | bytearray | memoryview):
         return bytes(data)
     media = media_type(declared or JSON_TYPE)
     if media is None or media.is_json:
-        written = json_bytes(data)
+        written = json_bytes(data, data)
         return written if media is None or media.charset in {None, UTF_8} else _encoded(written.decode(), media)
     if not isinstance(data, str):
         kind = type(data).__name__
@@ -72,28 +72,34 @@ def as_bytes(data: object, declared: str | None) -> bytes:
     return _encoded(data, media)
 
 
-def json_bytes(data: object) -> bytes:
-    """A value as compact JSON; number literals that stand as `orjson.Fragment` stay as they are.
+def json_bytes(value: object, data: object) -> bytes:
+    """Returns a value as compact JSON; number literals in an `orjson.Fragment` stay as they are.
+
+    Args:
+        value: the data themselves, or all members of an event.
+        data: the data in the value.
 
     Raises:
         CloudEventError: JSON has no such value (NaN, infinity), or it is more than an integer of 64 bits.
     """
     try:
-        written = orjson.dumps(data, default, OPTIONS)
+        written = orjson.dumps(value, _decimal_json, _OPTIONS)
     except (TypeError, RecursionError) as error:
         raise refused(DATA, f"can't be written as JSON ({error})") from error
-    refuse_nan(data, written)
+    # orjson writes null for NaN and infinity. From the right it is found in half the time.
+    if written.rfind(b"null") >= 0 and _holds_nan(data):
+        raise refused(DATA, "holds NaN or infinity, which JSON doesn't know")
     return written
 
 
 def as_members(raw: bytes, declared: str | None) -> dict[str, object]:
-    """The members that bytes are in a JSON event, as Python values."""
+    """Returns the members that bytes are in a JSON event, as Python values."""
     media = media_type(declared) if declared is not None else None
     if media is None:
         return _base64(raw)
     try:
         if media.is_json:
-            return {DATA: json_value(_utf_8(raw, media))}
+            return {DATA: _parse(_utf_8(raw, media))}
         if media.is_text and (text := _text(raw, media)) is not None:
             return {DATA: text}
     except (ValueError, LookupError):
@@ -102,7 +108,7 @@ def as_members(raw: bytes, declared: str | None) -> dict[str, object]:
 
 
 def json_members(data: object, declared: str | None) -> dict[str, object]:
-    """The members that data are in a JSON event, ready to be written; the JSON in bytes is kept as it is.
+    """Returns the members that data are in a JSON event, ready to be written; the JSON in bytes is kept as it is.
 
     Raises:
         CloudEventError: as `as_bytes`.
@@ -118,8 +124,8 @@ def json_members(data: object, declared: str | None) -> dict[str, object]:
     return {DATA: data}
 
 
-def json_value(raw: bytes) -> object:
-    """What JSON says, with integers of any length; floating-point numbers as Python has them.
+def _parse(raw: bytes) -> object:
+    """Returns the value of JSON, with integers of any length; floating-point numbers as Python has them.
 
     Raises:
         ValueError: it isn't JSON, or has a number that no double can be.
@@ -128,36 +134,17 @@ def json_value(raw: bytes) -> object:
     if not _LONG_INTEGER.search(raw):
         return value
     try:
-        # orjson reads integers beyond 64 bits as floats; it has looked at everything else.
+        # orjson reads integers beyond 64 bits as floats; it has checked everything else.
         return json.loads(raw)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
 
-def default(value: object) -> orjson.Fragment:
-    """What orjson doesn't know and JSON has: decimal numbers, with all their digits.
-
-    Raises:
-        TypeError: it is something else.
-    """
+def _decimal_json(value: object) -> orjson.Fragment:
+    """Returns what orjson doesn't know and JSON has: decimal numbers, with all their digits."""
     if isinstance(value, Decimal) and value.is_finite():
         return orjson.Fragment(str(value))
     raise TypeError(f"a {type(value).__name__} is no JSON value")
-
-
-def refuse_nan(data: object, written: bytes) -> None:
-    """Refuses data with a number that is none.
-
-    Args:
-        data: a JSON value.
-        written: JSON with the data in it.
-
-    Raises:
-        CloudEventError: there is NaN or infinity in the data.
-    """
-    # orjson writes null for them. From the right it is found in half the time.
-    if written.rfind(b"null") >= 0 and _holds_nan(data):
-        raise refused(DATA, "holds NaN or infinity, which JSON doesn't know")
 
 
 def _no_base64() -> NoReturn:
@@ -178,7 +165,7 @@ def _utf_8(raw: bytes, media: MediaType) -> bytes:
 
 
 def _text(raw: bytes, media: MediaType) -> str | None:
-    """The text, unless its bytes can't be distinguished from it."""
+    """Returns the text; None where other bytes than these would be written for it."""
     text = raw.decode(media.codec)
     return text if text.encode(media.codec) == raw else None
 

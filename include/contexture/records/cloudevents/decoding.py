@@ -1,7 +1,7 @@
 """Kafka records to events, in the JSON form of an event whatever the content mode.
 
-Liberal where the binding lets a reader be (case of header names, where the media type stands), and strict about what
-an event is: one that lacks its id is refused, and gets no new one.
+They are liberal where the binding allows it (case of header names, which header has the media type), and strict about
+what an event is: one that lacks its id is refused, and gets no new one.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ Value = bytes | str | None
 Headers = Mapping[str, Value] | Iterable[tuple[str | bytes, Value]] | None
 
 _NOT_OURS = "leave the record alone: it may not be a CloudEvent"
-# Where a media type stands, the first of them counting: as the binding says, and as Spring and older Java wrote it.
+# The headers of a media type, the first of them counting: that of the binding, and those of Spring and older Java.
 _MEDIA_TYPE_HEADERS = (CONTENT_TYPE, f"{PREFIX}datacontenttype", "contenttype")
 
 
 def decode(headers: Headers, key: bytes | None, value: bytes | None) -> dict[str, object]:
-    """The event in a Kafka record, as in the CloudEvents JSON format; `encode` takes it.
+    """Returns the event in a Kafka record, as in the CloudEvents JSON format; `encode` takes it.
 
     A header `content-type` that begins with `application/cloudevents`, in any case, means structured mode; all else is
     binary. Data of a binary record are `data` where their media type is JSON or text and they are that, or else
-    `data_base64`; a record without a value gives neither. Attributes of a binary record are all texts.
+    `data_base64`; a record without a value has neither. Attributes of a binary record are all texts.
 
     Args:
         headers: of the record, as pairs or as a mapping; a header whose value is None counts as absent.
@@ -134,7 +134,7 @@ def _utf_8(value: bytes | None, media: MediaType) -> bytes:
 
 
 def _members(raw: bytes) -> dict[str, object]:
-    """The members of a JSON object, each of which stands there once."""
+    """Returns the members of a JSON object, each of which occurs once."""
     found: list[tuple[str, object]] = []
 
     def take(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -143,7 +143,7 @@ def _members(raw: bytes) -> dict[str, object]:
         return dict(pairs)
 
     try:
-        # It refuses what Python's parser lets pass: NaN, halves of characters, numbers beyond a double.
+        # orjson refuses what Python's parser accepts: NaN, halves of characters, numbers beyond a double.
         orjson.loads(raw)
         event = json.loads(raw, object_pairs_hook=take)
     except (ValueError, RecursionError) as error:

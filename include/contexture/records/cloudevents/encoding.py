@@ -9,10 +9,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-import orjson
-
 from contexture.errors import ConfigurationError
-from contexture.records.cloudevents.data import JSON_TYPE, OPTIONS, as_bytes, data_of, default, json_members, refuse_nan
+from contexture.records.cloudevents.data import JSON_TYPE, as_bytes, data_of, json_bytes, json_members
 from contexture.records.cloudevents.record import (
     CONTENT_TYPE,
     DATA,
@@ -34,7 +32,7 @@ STRUCTURED_HEADER: Final = (CONTENT_TYPE, STRUCTURED_JSON.encode())
 
 
 def encode(event: Event, *, mode: Mode, key: Key = None, key_mapper: KeyMapper | None = None) -> Record:
-    """The Kafka record of an event.
+    """Returns the Kafka record of an event.
 
     Args:
         event: a mapping as in the CloudEvents JSON format: attributes by name, and `data` or `data_base64`. Without
@@ -43,7 +41,7 @@ def encode(event: Event, *, mode: Mode, key: Key = None, key_mapper: KeyMapper |
             attribute that is None is not set.
         mode: `binary` (attributes in headers, data as the value) or `structured` (everything in the value, as JSON).
         key: the record's key; text is written as UTF-8.
-        key_mapper: gives the key from the event, such as `partition_key`; where it gives None, `key` counts. It can't
+        key_mapper: returns the key of an event, such as `partition_key`; where it returns None, `key` counts. It can't
             change the event.
 
     Raises:
@@ -61,18 +59,18 @@ def encode(event: Event, *, mode: Mode, key: Key = None, key_mapper: KeyMapper |
     if not isinstance(event, Mapping):
         raise refused("event", f"is a {type(event).__name__}", next_step="give a mapping of attributes")
     require(event)
-    headers, value = write(event)
+    headers, value, _ = write(event)
     return Record(headers, value, _key(event, key, key_mapper))
 
 
 def partition_key(event: Event) -> Key:
-    """The key mapper that takes the extension `partitionkey`, which stays in the event (binding, 3.1)."""
+    """Returns the extension `partitionkey`, which stays in the event (binding, 3.1); a key mapper."""
     key = event.get("partitionkey")
     return key if isinstance(key, str) else None
 
 
 def key_bytes(key: Key) -> bytes | None:
-    """A key as Kafka gets it.
+    """Returns a key as Kafka receives it.
 
     Raises:
         CloudEventError: it is neither text nor bytes.
@@ -88,48 +86,33 @@ def key_bytes(key: Key) -> bytes | None:
 
 
 def require(event: Mapping[str, object]) -> None:
-    """Refuses an event without one of the attributes that every event has."""
+    """Checks that an event has the attributes that every event has."""
     for name in REQUIRED:
         if event.get(name) is None:
             raise refused(name, "is missing")
 
 
 def attribute_text(name: str, value: object) -> str:
-    """The text of any attribute, checked."""
+    """Returns the text of any attribute, checked."""
     check = CORE.get(name)
     return text_of(name, value) if check is None else check(value)
 
 
 def attribute_json(name: str, value: object) -> str | int:
-    """The JSON value of any attribute, checked."""
+    """Returns the JSON value of any attribute, checked."""
     check = CORE.get(name)
     return json_of(name, value) if check is None else check(value)
 
 
-def json_event(members: Mapping[str, object], data: object) -> bytes:
-    """A JSON event.
-
-    Args:
-        members: all of it, checked.
-        data: what stands in it as data.
-    """
-    try:
-        written = orjson.dumps(members, default, OPTIONS)
-    except (TypeError, RecursionError) as error:
-        raise refused(DATA, f"can't be written as JSON ({error})") from error
-    refuse_nan(data, written)
-    return written
-
-
 def no_such_mode(mode: object) -> ConfigurationError:
-    """The error for a content mode that Kafka hasn't got."""
+    """Returns the error for a content mode that Kafka hasn't got."""
     return ConfigurationError(
         f"the CloudEvents binding for Kafka has no content mode {str(mode)[:40]!r}",
         next_step="use `binary` or `structured`; the binding has no batches: send one record for each event",
     )
 
 
-def _binary(event: Event) -> tuple[list[tuple[str, bytes]], bytes | None]:
+def _binary(event: Event) -> Record:
     headers = []
     for name, value in event.items():
         if value is None or name in DATA_MEMBERS:
@@ -141,24 +124,24 @@ def _binary(event: Event) -> tuple[list[tuple[str, bytes]], bytes | None]:
             headers.append((header_name(name), text.encode()))
     data = data_of(event)
     if data is NO_DATA:
-        return headers, None
+        return Record(headers, None, None)
     declared = _declared(event)
     if declared is None and not isinstance(data, bytes | bytearray | memoryview):
         headers.append((CONTENT_TYPE, JSON_TYPE.encode()))
-    return headers, as_bytes(data, declared)
+    return Record(headers, as_bytes(data, declared), None)
 
 
-def _structured(event: Event) -> tuple[list[tuple[str, bytes]], bytes | None]:
+def _structured(event: Event) -> Record:
     members: dict[str, object] = {}
     for name, value in event.items():
         if value is not None and name not in DATA_MEMBERS:
             header_name(name)
             members[name] = attribute_json(name, value)
     data = data_of(event)
-    # What was given as base64 stays so.
+    # Base64 stays so.
     encoded = {name: event[name] for name in event if name != DATA and name in DATA_MEMBERS}
     members |= encoded or json_members(data, _declared(event))
-    return [STRUCTURED_HEADER], json_event(members, data)
+    return Record([STRUCTURED_HEADER], json_bytes(members, data), None)
 
 
 def _declared(event: Event) -> str | None:
@@ -171,7 +154,4 @@ def _key(event: Event, key: Key, key_mapper: KeyMapper | None) -> bytes | None:
     return key_bytes(key if mapped is None else mapped)
 
 
-_MODES: Final[dict[str, Callable[[Event], tuple[list[tuple[str, bytes]], bytes | None]]]] = {
-    "binary": _binary,
-    "structured": _structured,
-}
+_MODES: Final[Mapping[str, Callable[[Event], Record]]] = {"binary": _binary, "structured": _structured}

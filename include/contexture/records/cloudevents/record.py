@@ -13,18 +13,18 @@ from contexture.errors import RejectedError
 
 
 class CloudEventError(RejectedError):
-    """What was given is no event by the CloudEvents specification; `attribute` names the part that isn't right."""
+    """This is no event by the CloudEvents specification; `attribute` names the part that isn't right."""
 
     @property
     def attribute(self) -> str:
-        """The attribute, or `data`, `key`, `value`, `headers`."""
+        """Returns the attribute, or `data`, `key`, `value`, `headers`."""
         return str(self.context.get("attribute", ""))
 
 
 def refused(
     attribute: object, problem: str, *, next_step: str = "correct it where the event is made"
 ) -> CloudEventError:
-    """The error that says what is wrong with an attribute, as in `id is missing`."""
+    """Returns the error for a problem of an attribute, as in `id is missing`."""
     name = str(attribute).encode(errors="backslashreplace").decode()[:100]
     return CloudEventError(f"CloudEvents: {name!r} {problem}", next_step=next_step, attribute=name)
 
@@ -49,7 +49,7 @@ REQUIRED: Final = ("specversion", "id", "source", "type")
 
 
 class NoData(Enum):
-    """That an event has no data, where `None` would be the JSON value null."""
+    """The absence of data in an event, where `None` is the JSON value null."""
 
     NO_DATA = 0
 
@@ -85,7 +85,7 @@ class AttributeNameWarning(UserWarning):
 
 @lru_cache(_CACHED)
 def header_name(name: str) -> str:
-    """The header that an attribute travels in, such as `ce_id`.
+    """Returns the header of an attribute, such as `ce_id`.
 
     Raises:
         CloudEventError: no attribute can have such a name.

@@ -1,4 +1,4 @@
-"""Prepared encoders: what all events of a route share is checked and written once.
+"""Prepared encoders, which check and write once what all events of a route share.
 
 >>> cars = Template(
 ...     {"specversion": "1.0", "source": "/cars", "type": "moved", "datacontenttype": "application/json"},
@@ -22,7 +22,6 @@ from contexture.records.cloudevents.encoding import (
     Key,
     attribute_json,
     attribute_text,
-    json_event,
     key_bytes,
     no_such_mode,
 )
@@ -51,7 +50,7 @@ from contexture.records.cloudevents.values import (
 
 
 class Template:
-    """The encoder of events that differ in a few attributes; its records say what those of `encode` say.
+    """The encoder of events that differ in a few attributes; its records equal those of `encode`.
 
     Args:
         constant: the attributes that all events share, `datacontenttype` among them if they have one.
@@ -59,12 +58,12 @@ class Template:
         mode: `binary` or `structured`.
 
     Attributes:
-        varying: as given.
+        varying: the names of the attributes that differ.
         labels: the headers of the varying attributes, in their order.
         constant_headers: the headers that all events with data share; in structured mode the content type alone.
 
     Raises:
-        CloudEventError: a constant attribute is wrong, a name stands in both, or one that is required in neither.
+        CloudEventError: a constant attribute is wrong, a name is in both, or a required one is in neither.
         ConfigurationError: there is no such mode on Kafka.
     """
 
@@ -88,15 +87,15 @@ class Template:
 
     @property
     def constant_headers(self) -> list[tuple[str, bytes]]:
-        """The headers that all events with data share; in structured mode the content type alone."""
+        """Returns the headers that all events with data share."""
         return [STRUCTURED_HEADER] if self._structured else self._attributes + self._content_type
 
     def record(self, values: Sequence[object], data: object = NO_DATA, *, key: Key = None) -> Record:
-        """The record of one event.
+        """Returns the record of one event.
 
         Args:
             values: of the varying attributes, in their order; None where the event hasn't got one.
-            data: as `data` of an event for `encode`; `orjson.Fragment`s in it aren't looked into.
+            data: as `data` of an event for `encode`; an `orjson.Fragment` in it is not checked.
             key: of the record.
 
         Raises:
@@ -120,7 +119,7 @@ class Template:
         return Record(headers, self._bytes(data), key_bytes(key))
 
     def header_values(self, values: Sequence[object]) -> tuple[bytes | None, ...]:
-        """The values of the headers `labels`, for whom keeps headers as columns; None where there is none.
+        """Returns the values of the headers `labels`, for headers as columns; None where there is none.
 
         Raises:
             CloudEventError: as `encode`.
@@ -139,7 +138,7 @@ class Template:
         return tuple(written)
 
     def json_event(self, values: Sequence[object], data: object = NO_DATA) -> bytes:
-        """The value of the record of one event in structured mode; parameters as of `record`."""
+        """Returns the value of the record of one event in structured mode; parameters as of `record`."""
         members = self._members.copy()
         for (name, label, is_plain, _, json), value in zip(self._values, values, strict=True):
             if is_plain and type(value) is str and value and value.isascii() and value.isprintable():
@@ -152,16 +151,16 @@ class Template:
             members[DATA] = data
         else:
             members |= json_members(data, self._declared)
-        return json_event(members, data)
+        return json_bytes(members, data)
 
     def _bytes(self, data: object) -> bytes:
         if isinstance(data, bytes):
             return data
-        return json_bytes(data) if self._plain else as_bytes(data, self._declared)
+        return json_bytes(data, data) if self._plain else as_bytes(data, self._declared)
 
 
 class _Varying(NamedTuple):
-    """An attribute that varies. Where it is plain, nothing but the rules of every text hold for its texts."""
+    """An attribute that varies. Where it is plain, only the rules of every text apply to its texts."""
 
     name: str
     label: str
@@ -171,7 +170,7 @@ class _Varying(NamedTuple):
 
     @classmethod
     def of(cls, name: str, write: Callable[[str, object], str | int]) -> _Varying:
-        """The attribute, written as its own rules say or else by `write`."""
+        """Returns the attribute, written by its own rules or else by `write`."""
         is_plain = name not in CORE or name in PLAIN
         may_be_time = name not in CORE or name == "time"
         return cls(name, header_name(name), is_plain, may_be_time, CORE.get(name) or partial(write, name))

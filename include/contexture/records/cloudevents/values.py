@@ -1,6 +1,6 @@
 """The type system of CloudEvents: which values an attribute may have, and how each is written.
 
-The patterns have one way to read any text, so a hostile one costs no more than its length.
+The patterns have one way to read any text, so that a hostile one costs no more than its length.
 """
 
 from __future__ import annotations
@@ -30,32 +30,27 @@ _NO_CHARSETS = frozenset(
 
 
 class MediaType(NamedTuple):
-    """A media type that was read.
-
-    Attributes:
-        essence: type and subtype, in lower case.
-        charset: as its parameter says, in lower case; None without one.
-    """
+    """A media type: type and subtype, and the parameter `charset` if it has one, in lower case."""
 
     essence: str
     charset: str | None
 
     @property
     def is_json(self) -> bool:
-        """Whether data of it are JSON: `*/json` and `*/*+json`, whatever the case and the parameters."""
+        """Returns whether data of it are JSON: `*/json` and `*/*+json`, whatever the case and the parameters."""
         subtype = self.essence.partition("/")[2]
         return subtype == "json" or subtype.endswith("+json")
 
     @property
     def is_text(self) -> bool:
-        """Whether data of it are text: `text/*`, XML, and what names its charset."""
+        """Returns whether data of it are text: `text/*`, XML, and types with a charset."""
         subtype = self.essence.partition("/")[2]
         is_xml = subtype == "xml" or subtype.endswith("+xml")
         return is_xml or self.essence.startswith("text/") or self.charset is not None
 
     @property
     def codec(self) -> str:
-        """The encoding of its text: UTF-8 unless it says another one.
+        """Returns the encoding of its text: UTF-8 unless it names another one.
 
         Raises:
             LookupError: Python knows no such encoding.
@@ -65,7 +60,7 @@ class MediaType(NamedTuple):
 
 @cache_by_text(512)
 def media_type(text: str) -> MediaType | None:
-    """A media type; None where the text is none by RFC 2046.
+    """Returns a media type; None where the text is none by RFC 2046.
 
     >>> media_type('Text/Plain; charset="ISO-8859-1"')
     MediaType(essence='text/plain', charset='iso-8859-1')
@@ -81,7 +76,7 @@ def media_type(text: str) -> MediaType | None:
 
 
 def codec(charset: str) -> str:
-    """The name under which Python can encode and decode text of a charset.
+    """Returns the name under which Python can encode and decode text of a charset.
 
     Raises:
         LookupError: there is none.
@@ -95,7 +90,7 @@ def codec(charset: str) -> str:
 
 
 def is_structured(content_type: str) -> bool:
-    """Whether a record with this content type is in structured mode (binding, 3): the prefix decides, in any case."""
+    """Returns whether this content type is of structured mode (binding, 3): the prefix decides, in any case."""
     return content_type[: len(FAMILY)].lower() == FAMILY
 
 
@@ -109,7 +104,7 @@ _DAY = 24 * 60
 
 
 def is_timestamp(text: str) -> bool:
-    """Whether a text is an RFC 3339 date and time with its offset; a leap second is one where UTC has them.
+    """Returns whether a text is an RFC 3339 date and time with its offset, also a leap second where UTC has them.
 
     >>> is_timestamp("2018-04-05T17:31:00Z"), is_timestamp("2018-04-05T17:31:00")
     (True, False)
@@ -118,8 +113,7 @@ def is_timestamp(text: str) -> bool:
 
 
 def _is_usual(text: str) -> bool:
-    """Nearly all times, in a quarter of the time: Python reads many other forms, and knows neither leap seconds nor
-    the year 0."""
+    """Checks nearly all times, in a quarter of the time. Python knows neither leap seconds nor the year 0."""
     try:
         return _USUAL.fullmatch(text) is not None and datetime.fromisoformat(text) is not None
     except ValueError:
@@ -140,7 +134,7 @@ def _is_unusual(text: str) -> bool:
 
 
 def timestamp(moment: datetime) -> str | None:
-    """A moment as RFC 3339 writes it: UTC as `Z`, other offsets kept; None where it has no offset of whole minutes."""
+    """Returns a moment as RFC 3339 writes it, UTC as `Z`; None where its offset is not one of whole minutes."""
     if moment.tzinfo is UTC:
         # The same text as below, in a third of the time.
         return utc_bytes(moment).decode()
@@ -152,7 +146,7 @@ def timestamp(moment: datetime) -> str | None:
 
 
 def utc_bytes(moment: datetime) -> bytes:
-    """A moment whose zone is `datetime.UTC`, as RFC 3339 writes it."""
+    """Returns a moment whose zone is `datetime.UTC`, as RFC 3339 writes it."""
     return orjson.dumps(moment, None, orjson.OPT_UTC_Z)[1:-1]
 
 
@@ -185,12 +179,12 @@ _REFERENCE = re.compile(rf"(?:{_SCHEME}|{_NO_SCHEME}){_HIERARCHY}(?:\?{_QUERY})?
 
 
 def is_uri_reference(text: str) -> bool:
-    """Whether a text is a URI reference (4.1), absolute or relative; the empty one is."""
+    """Returns whether a text is a URI reference (4.1), absolute or relative; the empty one is."""
     return _REFERENCE.fullmatch(text) is not None
 
 
 def is_absolute_uri(text: str) -> bool:
-    """Whether a text is an absolute URI (4.3): it has a scheme, and no fragment."""
+    """Returns whether a text is an absolute URI (4.3): it has a scheme, and no fragment."""
     return _ABSOLUTE.fullmatch(text) is not None
 
 
@@ -203,10 +197,10 @@ _CACHED = 1024
 
 
 def text_of(name: str, value: object) -> str:
-    """The canonical text of an extension attribute (core, 3.1).
+    """Returns the canonical text of an extension attribute (core, 3.1).
 
     Raises:
-        CloudEventError: the value has none of the types there are, or lies outside of its type.
+        CloudEventError: the value has none of the types, or is outside of its type.
     """
     if type(value) is str:
         return _checked(name, value)
@@ -217,7 +211,7 @@ def text_of(name: str, value: object) -> str:
 
 
 def json_of(name: str, value: object) -> str | int:
-    """The JSON value of an extension attribute (JSON format, 2.2): truth values and integers natively, else a text.
+    """Returns the JSON value of an extension attribute (JSON format, 2.2): booleans and integers, else a text.
 
     Raises:
         CloudEventError: as `text_of`.
@@ -238,7 +232,7 @@ def json_of(name: str, value: object) -> str | int:
 
 
 def _checked(name: str, text: str) -> str:
-    # For ASCII `isprintable` says exactly that; beyond, it refuses characters that are legal.
+    # For ASCII `isprintable` is exactly this rule; beyond, it refuses characters that are legal.
     if not (text.isascii() and text.isprintable()) and _FORBIDDEN.search(text):
         raise refused(name, "holds a control character, half of a character, or a noncharacter")
     return text
@@ -312,7 +306,7 @@ PLAIN: Final = frozenset(("id", "type", "subject", "partitionkey"))
 
 
 def content_type_of(text: str) -> str:
-    """The header `content-type` of an event in binary mode.
+    """Returns the header `content-type` of an event in binary mode.
 
     Raises:
         CloudEventError: readers would take the record for one in structured mode.

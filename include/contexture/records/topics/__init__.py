@@ -1,9 +1,9 @@
-"""Topic names: which topic an entity, an attribute or a whole service goes to, and what Kafka accepts as a name."""
+"""Topic names: the topic of an entity, an attribute or a whole service, and which names Kafka accepts."""
 
 from __future__ import annotations
 
 from contexture.records.topics.encodings import MAXIMUM_LENGTH, TopicNameError, check_legal
-from contexture.records.topics.names import TopicNamer, TopicNaming, topic_name, topic_names
+from contexture.records.topics.names import TopicNamer, TopicNaming
 
 __all__ = [
     "MAXIMUM_LENGTH",
@@ -11,6 +11,4 @@ __all__ = [
     "TopicNamer",
     "TopicNaming",
     "check_legal",
-    "topic_name",
-    "topic_names",
 ]

@@ -6,9 +6,9 @@ with `_`: `_u` for `_`, `_s` for `/`, `_p` for `.`, `_k` for `:`, else its code 
 A name never holds a dot, because Kafka refuses topics that differ only in `.` and `_`. A name above the limit is cut
 and ends in `_-` and the SHA-256 of the whole: it still has one identity only, but can't be read back.
 
-It works on UTF-16 code units: `A-Z a-z 0-9 _ - .` represent themselves, `=` becomes `xffff`, every other unit `x` and
-its four lower-case hexadecimal digits. An `x` that four hexadecimal digits follow is doubled. The encoding isn't
-reversible: `x/` and `x002f` have the same name, as upstream has it.
+Cygnus' encoding works on UTF-16 code units: `A-Z a-z 0-9 _ - .` represent themselves, `=` becomes `xffff`, every other
+unit `x` and its four lower-case hexadecimal digits. An `x` that four hexadecimal digits follow is doubled. The encoding
+isn't reversible: `x/` and `x002f` have the same name, as upstream has it. Releases of Cygnus differ:
 
 up to 1.2      parts joined by `_`, other characters than `A-Z a-z 0-9 . -` written `_`, no root path, lower case,
                at most 64 characters
@@ -28,11 +28,10 @@ from contexture.errors import DefectError, RejectedError
 from contexture.events import ContextIdentity
 
 CONCATENATOR = "xffff"
-"""What stands between the encoded parts of a name; inserted as it is, never encoded."""
+"""The text between the encoded parts of a name; inserted as it is, never encoded."""
 
 _PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwyz0123456789_-."
 _AMBIGUOUS_X = re.compile("x(?=[0-9A-Fa-f]{4})")
-
 _CYGNUS_SPECIAL = re.compile("[^A-Za-z0-9_.-]|x(?=[0-9A-Fa-f]{4})")
 
 _ASCII_ESCAPES = {chr(unit): CONCATENATOR if chr(unit) == "=" else f"x{unit:04x}" for unit in range(128)} | {"x": "xx"}
@@ -40,7 +39,7 @@ _X = ord("x")
 
 
 def encode_cygnus(text: str) -> str:
-    """The part of a topic name that represents `text`; any string has one, also one with lone surrogates.
+    """Returns the part of a topic name that represents `text`; any string has one, also one with lone surrogates.
 
     >>> encode_cygnus("/4wheels")
     'x002f4wheels'
@@ -71,7 +70,6 @@ def _escape_cygnus(match: re.Match[str]) -> str:
 
 
 MAXIMUM_LENGTH = 249
-
 _LEGAL = re.compile(r"[A-Za-z0-9._-]*")
 _SHOWN_CHARACTERS = 80
 
@@ -81,7 +79,7 @@ class TopicNameError(RejectedError):
 
 
 def check_legal(name: str) -> str:
-    """The name itself, when Kafka accepts it.
+    """Returns the name itself, when Kafka accepts it.
 
     Raises:
         TopicNameError: the name is empty, `.` or `..`, longer than 249 characters, or holds other characters than
@@ -116,11 +114,11 @@ def _shown(name: str) -> str:
 
 
 DATA_MODELS: dict[str, int] = {"dm-by-service": 1, "dm-by-service-path": 2, "dm-by-entity": 4, "dm-by-attribute": 5}
-"""How many of service, path, id, type and attribute a name of each data model holds."""
+"""The number of parts (service, path, id, type, attribute) in a name of each data model."""
 
 
 def name_parts(data_model: str, identity: ContextIdentity, attribute: str | None) -> tuple[str, ...]:
-    """Service, path, id, type and attribute, as far as the data model's names hold them.
+    """Returns those of service, path, id, type and attribute that the data model's names hold.
 
     Raises:
         TopicNameError: the identity has neither id nor type, or the attribute no name.
@@ -131,11 +129,11 @@ def name_parts(data_model: str, identity: ContextIdentity, attribute: str | None
         raise TopicNameError(
             "an entity without id and type has no topic", next_step="correct it in its source", identity=identity
         )
-    return (*parts, named(attribute, identity)) if wanted > len(parts) else parts[:wanted]
+    return (*parts, check_attribute(attribute, identity)) if wanted > len(parts) else parts[:wanted]
 
 
-def named(attribute: str | None, identity: ContextIdentity) -> str:
-    """The attribute's name, where names of topics need one.
+def check_attribute(attribute: str | None, identity: ContextIdentity) -> str:
+    """Returns the attribute's name, where names of topics need one.
 
     Raises:
         TopicNameError: the name is empty.
@@ -163,13 +161,13 @@ _PARTIAL = re.compile("=|x(?=[0-9A-Fa-f]{4})")
 
 
 def release(version: str) -> tuple[int, int]:
-    """Major and minor number of a version such as `1.9.0`."""
+    """Returns major and minor number of a version such as `1.9.0`."""
     major, minor, *_ = version.split(".")
     return int(major), int(minor)
 
 
 def legacy_names(data_model: str) -> NameMaker:
-    """Names as Cygnus made them up to 1.2."""
+    """Returns the maker of names as Cygnus had them up to 1.2."""
 
     def name(identity: ContextIdentity, attribute: str | None) -> str:
         service, *others = name_parts(data_model, identity, attribute)
@@ -181,7 +179,7 @@ def legacy_names(data_model: str) -> NameMaker:
 
 
 def partial_names(data_model: str) -> NameMaker:
-    """Names as Cygnus made them in 1.3 and 1.4; most are illegal, and refused here as brokers refused them."""
+    """Returns the maker of names of Cygnus 1.3 and 1.4; most are illegal, and refused here as brokers did."""
 
     def name(identity: ContextIdentity, attribute: str | None) -> str:
         service, *others = name_parts(data_model, identity, attribute)
@@ -231,7 +229,7 @@ _HEAD_LENGTH = MAXIMUM_LENGTH - len(_DIGEST_MARK) - sha256().digest_size * 2
 
 @dataclass(frozen=True, slots=True)
 class DecodedName:
-    """What a topic name represents; None for what names of its data model don't hold."""
+    """The parts that a topic name represents; None for those that names of its data model don't hold."""
 
     service: str
     service_path: str | None = None
@@ -241,16 +239,11 @@ class DecodedName:
 
 
 def injective_names(data_model: str) -> NameMaker:
-    """Names of one data model."""
-
-    def name(identity: ContextIdentity, attribute: str | None) -> str:
-        return encode_injective(name_parts(data_model, identity, attribute))
-
-    return name
+    return lambda identity, attribute: encode_injective(name_parts(data_model, identity, attribute))
 
 
 def encode_injective(parts: tuple[str, ...]) -> str:
-    """The name of these parts, at most 249 characters long; different parts have different names."""
+    """Returns the name of these parts, at most 249 characters long; different parts have different names."""
     name = SEPARATOR.join(_INJECTIVE_SPECIAL.sub(_escape_injective, part) for part in parts)
     if len(name) <= MAXIMUM_LENGTH:
         return name
@@ -259,7 +252,7 @@ def encode_injective(parts: tuple[str, ...]) -> str:
 
 
 def decode(name: str) -> DecodedName:
-    """What the name represents.
+    """Returns the parts that the name represents.
 
     Raises:
         TopicNameError: it was shortened, or isn't a name of this encoding.

@@ -5,11 +5,10 @@
     dm-by-entity         service xffff path xffff id xffff type
     dm-by-attribute      service xffff path xffff id xffff type xffff attribute
 
-Every part is encoded by `cygnus.encode`; the root path is a part like any other; an absent id or type leaves no
-dangling concatenator; lower case, when asked for, comes last. Older releases are in `releases`, names that can be read
-back in `injective`.
-
-Grouping decides path and entity, also where no rule matches; mappings then change only service and attribute.
+Every part is encoded by `encodings.encode_cygnus`; the root path is a part like any other; an absent id or type leaves
+no dangling concatenator; lower case, when set, comes last. `encodings` also has the names of older releases, and names
+that can be read back. Grouping decides path and entity, also where no rule matches; mappings change service and
+attribute alone.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ from contexture.records.topics.encodings import (
     MAXIMUM_LENGTH,
     NameMaker,
     TopicNameError,
+    check_attribute,
     check_legal,
     encode_cygnus,
     name_parts,
-    named,
 )
 
 
 class NameFiles(Protocol):
-    """What a publication's `topics` say about grouping rules and name mappings."""
+    """The settings of a publication's `topics` for grouping rules and name mappings."""
 
     @property
     def enable_grouping(self) -> bool: ...
@@ -54,14 +53,14 @@ class NameFiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NameRewriting:
-    """Changes names; without rules and mappings there is none."""
+    """The grouping rules and name mappings of a publication, at least one of them."""
 
     grouping: GroupingRules | None
     mappings: NameMappings | None
     compat: bool
 
     def __call__(self, identity: ContextIdentity, attribute: str | None, attribute_type: str) -> MappedNames:
-        """The names that a topic is made of."""
+        """Returns the names that a topic is made of."""
         mapped = MappedNames(identity, attribute)
         if self.mappings is not None:
             mapped = self.mappings.map(identity, attribute, attribute_type)
@@ -80,8 +79,8 @@ class NameRewriting:
         return identity
 
 
-def rewriting(topics: NameFiles) -> NameRewriting | None:
-    """What changes names by a publication's `topics`; None when nothing does.
+def build_rewriting(topics: NameFiles) -> NameRewriting | None:
+    """Returns the rewriting of names by a publication's `topics`; None without rules and mappings.
 
     Raises:
         ConfigurationError: a file's content is wrong.
@@ -100,7 +99,7 @@ _LONGEST_RESERVED = len("..")
 
 
 class TopicNaming(NameFiles, Protocol):
-    """What naming needs to know of a publication's `topics`."""
+    """The settings of a publication's `topics` that naming needs."""
 
     @property
     def naming(self) -> str: ...
@@ -115,7 +114,7 @@ class TopicNaming(NameFiles, Protocol):
 
 
 class TopicNamer:
-    """Names topics for one publication; made once, called for every event.
+    """The topic names of one publication; made once, called for every event.
 
     Args:
         naming: the publication's `topics`.
@@ -132,7 +131,7 @@ class TopicNamer:
         self._data_model = naming.data_model
         self._fixed: tuple[str, ...] = ()
         self._make: NameMaker = _no_single_name
-        self._rewrite = rewriting(naming)
+        self._rewrite = build_rewriting(naming)
         if naming.naming == "fixed":
             self._fixed = _fixed_topics(naming)
         else:
@@ -141,21 +140,21 @@ class TopicNamer:
     def __call__(
         self, identity: ContextIdentity, attribute: str | None = None, attribute_type: str = ""
     ) -> tuple[str, ...]:
-        """Every topic the event goes to, each legal (raises `TopicNameError` otherwise)."""
+        """Returns every topic of the event, each legal (raises `TopicNameError` otherwise)."""
         return self._fixed or (self.name(identity, attribute, attribute_type),)
 
     @property
     def rewrites(self) -> bool:
-        """Whether grouping rules or name mappings change what names are made of."""
+        """Returns whether grouping rules or name mappings change what names are made of."""
         return self._rewrite is not None
 
     def header_service(self, identity: ContextIdentity, _attribute: str | None = None) -> str:
-        """The service that cygnus-lines write: the mapped one, as Cygnus does; path and entity stay original."""
+        """Returns the service of cygnus-lines: the mapped one, as Cygnus does; path and entity stay original."""
         mappings = self._rewrite.mappings if self._rewrite is not None else None
         return identity.service if mappings is None else mappings.service(identity.service)
 
     def names(self, identity: ContextIdentity, attribute: str | None = None, attribute_type: str = "") -> MappedNames:
-        """What the topic's name is made of: as it is, or as grouping rules and name mappings change it."""
+        """Returns what the topic's name is made of, changed by grouping rules and name mappings."""
         if self._rewrite is None:
             return MappedNames(identity, attribute)
         return self._rewrite(identity, attribute, attribute_type)
@@ -163,11 +162,11 @@ class TopicNamer:
     def parts(
         self, identity: ContextIdentity, attribute: str | None = None, attribute_type: str = ""
     ) -> tuple[str, ...]:
-        """What the one topic's name represents: events with other parts of the same topic collide."""
+        """Returns what the one topic's name represents: events with other parts of the same topic collide."""
         return name_parts(self._data_model, *self.names(identity, attribute, attribute_type))
 
     def name(self, identity: ContextIdentity, attribute: str | None = None, attribute_type: str = "") -> str:
-        """The one topic the event goes to; the attribute's type counts for name mappings only.
+        """Returns the one topic of the event; the attribute's type counts for name mappings only.
 
         Raises:
             TopicNameError: there are several, or the name is illegal.
@@ -179,27 +178,8 @@ class TopicNamer:
         name = self._make(identity, attribute)
         if self._lowercase:
             name = name.lower()
-        # Encoded names hold legal characters only, so the common case needs no look at them.
+        # Encoded names hold legal characters only, so that the common case needs no check of them.
         return name if _LONGEST_RESERVED < len(name) <= MAXIMUM_LENGTH else check_legal(name)
-
-
-def topic_names(naming: TopicNaming, identity: ContextIdentity, attribute: str | None = None) -> tuple[str, ...]:
-    """Every topic the event goes to. For many events make a `TopicNamer` once.
-
-    Args:
-        naming: the publication's `topics`.
-        identity: whose event it is.
-        attribute: the attribute's name; needed by `dm-by-attribute`, ignored by the others.
-
-    Raises:
-        TopicNameError: a name is illegal, or the identity has no part to build one from.
-    """
-    return TopicNamer(naming)(identity, attribute)
-
-
-def topic_name(naming: TopicNaming, identity: ContextIdentity, attribute: str | None = None) -> str:
-    """The only topic the event goes to; raises `TopicNameError` when there are several or the name is illegal."""
-    return TopicNamer(naming).name(identity, attribute)
 
 
 def _fixed_topics(naming: TopicNaming) -> tuple[str, ...]:
@@ -213,7 +193,7 @@ def _only(topics: tuple[str, ...]) -> str:
     if len(topics) == 1:
         return topics[0]
     raise TopicNameError(
-        f"the event goes to {len(topics)} fixed topics, not to one", next_step="ask for topic_names", topics=topics
+        f"the event goes to {len(topics)} fixed topics, not to one", next_step="call the namer for all", topics=topics
     )
 
 
@@ -265,7 +245,7 @@ def _by_entity(identity: ContextIdentity, _attribute: str | None) -> str:
 
 
 def _by_attribute(identity: ContextIdentity, attribute: str | None) -> str:
-    return f"{_by_entity(identity, None)}{CONCATENATOR}{_part(named(attribute, identity))}"
+    return f"{_by_entity(identity, None)}{CONCATENATOR}{_part(check_attribute(attribute, identity))}"
 
 
 def _by_type_alone(identity: ContextIdentity) -> str:

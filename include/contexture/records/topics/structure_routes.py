@@ -2,8 +2,8 @@
 
     routes = [{select: "Codelist=ECB:*(*)", topics: [ecb-codelists, "structures-{agency}"]}]
 
-A structure goes to the topics of every route that selects it. What stands in braces is encoded as Cygnus does, so that
-names are legal whatever agencies are called.
+A structure goes to the topics of every route that selects it. The values of names in braces are encoded as Cygnus does,
+so that topics are legal for any agency.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MADE_FROM: Mapping[str, Callable[[Urn], str]] = {
 
 
 class TopicSettings(Protocol):
-    """What routing needs to know of a publication's `topics`."""
+    """The settings of a publication's `topics` that routing needs."""
 
     @property
     def topics(self) -> tuple[str, ...]: ...
@@ -36,7 +36,7 @@ class TopicSettings(Protocol):
 
 
 class RouteSettings(Protocol):
-    """What routing needs to know of one of a publication's `topics.routes`."""
+    """The settings of one of a publication's `topics.routes`."""
 
     @property
     def select(self) -> str: ...
@@ -46,13 +46,13 @@ class RouteSettings(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """Where structures go. Each of them is in exactly one of `topics`, `unrouted` and `refused`.
+    """The topics of structures. Each structure is in exactly one of `topics`, `unrouted` and `refused`.
 
     Attributes:
         topics: of each structure that goes somewhere, each topic once, in the order of the routes.
         unrouted: structures that no route selects.
-        refused: structures with a topic that Kafka wouldn't take, with the reason; they go nowhere.
-        clashes: topics that Kafka takes for one, because they differ only in `.` and `_`; it makes only the first.
+        refused: structures with a topic that Kafka refuses, with the reason; they go nowhere.
+        clashes: topics that Kafka takes for one because they differ only in `.` and `_`; it creates only the first.
     """
 
     topics: Mapping[str, tuple[str, ...]]
@@ -62,11 +62,11 @@ class Routing:
 
 
 class Router:
-    """Routes the structures of one publication.
+    """The router of the structures of one publication.
 
     Args:
         routes: the publication's `topics.routes`.
-        encode: makes what may stand in a topic's name from an agency or a class.
+        encode: returns an agency or a class as a legal part of a topic's name.
 
     Raises:
         SelectorError: a selector can't be read.
@@ -81,12 +81,12 @@ class Router:
         self._encode = encode
 
     def route(self, urns: Iterable[str], *, held: Iterable[str] | None = None) -> Routing:
-        """Where these structures go.
+        """Returns where these structures go.
 
         Args:
-            urns: of the structures; for one that was deleted, the state says where it had gone.
-            held: everything the registry holds, where `urns` is only a part of it: what is the latest version shows
-                only among all. Structures that aren't in it are selected by no route.
+            urns: of the structures; the state has the topics of deleted ones.
+            held: everything the registry holds, where `urns` is only a part of it, because only all versions show
+                the latest. Structures that aren't in it are selected by no route.
         """
         urns = tuple(dict.fromkeys(urns))
         all_held = urns if held is None else tuple(held)
@@ -122,7 +122,7 @@ class _Everything:
 
 
 def router(settings: TopicSettings) -> Router:
-    """The router of a publication: every structure goes to `topics`, and also to those of the routes that select it.
+    """Returns the router of a publication: structures go to `topics`, and to those of the routes that select them.
 
     Raises:
         SelectorError: a selector can't be read.

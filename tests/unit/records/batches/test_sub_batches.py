@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexture.records.batches import plan, sub_batch_numbers
+from contexture.records.batches import plan_sub_batches, sub_batch_numbers
 
 SECOND = 1_000_000
 
@@ -33,7 +33,7 @@ def test_no_events_have_no_sub_batches() -> None:
 def test_a_plan_orders_events_by_batch_then_sub_batch_then_arrival() -> None:
     times = np.array([0, 1, 2, 3, 50, 51], dtype=np.int64) * SECOND
     destination = np.array([5, 6, 5, 6, 6, 5])
-    planned = plan(times, destination, batch_size=3, batch_timeout_seconds=30)
+    planned = plan_sub_batches(times, destination, batch_size=3, batch_timeout_seconds=30)
     assert planned.batch.tolist() == [0, 0, 0, 1, 2, 2]
     assert planned.sub_batch.tolist() == [0, 1, 0, 0, 0, 1]
     assert planned.order.tolist() == [0, 2, 1, 3, 4, 5]
@@ -45,7 +45,7 @@ def test_a_plan_loses_nothing_and_keeps_the_order_of_each_destination(
 ) -> None:
     times = np.array([time for time, _ in events], dtype=np.int64) * SECOND
     destination = np.array([destination for _, destination in events], dtype=np.int64)
-    planned = plan(times, destination, batch_size=batch_size, batch_timeout_seconds=timeout)
+    planned = plan_sub_batches(times, destination, batch_size=batch_size, batch_timeout_seconds=timeout)
     assert sorted(planned.order.tolist()) == list(range(len(events)))
     assert planned.sub_batch.tolist() == slow_numbers(planned.batch.tolist(), destination.tolist())
     for each in range(5):
@@ -58,7 +58,7 @@ def test_equal_events_have_equal_plans(events: list[tuple[int, int]]) -> None:
     def planned() -> list[list[int]]:
         times = np.array([time for time, _ in events], dtype=np.int64) * SECOND
         destination = np.array([destination for _, destination in events], dtype=np.int64)
-        made = plan(times, destination, batch_size=7, batch_timeout_seconds=10)
+        made = plan_sub_batches(times, destination, batch_size=7, batch_timeout_seconds=10)
         return [made.batch.tolist(), made.sub_batch.tolist(), made.order.tolist()]
 
     assert planned() == planned()

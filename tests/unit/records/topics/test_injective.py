@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from contexture.events import ContextIdentity
-from contexture.records.topics import MAXIMUM_LENGTH, TopicNameError, check_legal, topic_name
+from contexture.records.topics import MAXIMUM_LENGTH, TopicNameError, TopicNamer, check_legal
 from contexture.records.topics.encodings import DecodedName, decode, encode_injective
 
 
@@ -42,7 +42,7 @@ PARTS = st.sampled_from([1, 2, 4, 5]).flatmap(lambda count: st.tuples(*[PART] * 
 )
 def test_each_data_model_has_its_name(data_model: str, name: str) -> None:
     car = ContextIdentity("vehicles", "/4wheels", "urn:ngsi-ld:Car:1", "Car")
-    assert topic_name(Naming(data_model), car, "oil_level") == name
+    assert TopicNamer(Naming(data_model)).name(car, "oil_level") == name
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from contexture.errors import ConfigurationError, DefectError
 from contexture.events import ContextIdentity
-from contexture.records.topics import TopicNameError, TopicNamer, topic_name, topic_names
+from contexture.records.topics import TopicNameError, TopicNamer
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ NESTED_CAR = ContextIdentity("vehicles", "/a/b", "car1", "car")
     ],
 )
 def test_each_data_model_names_topics_as_cygnus_does(data_model: str, identity: ContextIdentity, name: str) -> None:
-    assert topic_name(Naming(data_model), identity, "speed") == name
+    assert TopicNamer(Naming(data_model)).name(identity, "speed") == name
 
 
 @pytest.mark.parametrize(
@@ -61,36 +61,36 @@ def test_each_data_model_names_topics_as_cygnus_does(data_model: str, identity: 
     ],
 )
 def test_an_absent_id_or_type_leaves_no_dangling_concatenator(entity_id: str, entity_type: str, name: str) -> None:
-    assert topic_name(Naming(), ContextIdentity("s", "/", entity_id, entity_type)) == name
+    assert TopicNamer(Naming()).name(ContextIdentity("s", "/", entity_id, entity_type)) == name
 
 
 def test_an_id_that_holds_the_joiner_shares_a_topic_with_an_entity_that_has_a_type() -> None:
-    assert topic_name(Naming(), ContextIdentity("s", "/", "box", "car")) == "sxffffx002fxffffboxxffffcar"
-    assert topic_name(Naming(), ContextIdentity("s", "/", "boxffffcar", "")) == "sxffffx002fxffffboxxffffcar"
+    assert TopicNamer(Naming()).name(ContextIdentity("s", "/", "box", "car")) == "sxffffx002fxffffboxxffffcar"
+    assert TopicNamer(Naming()).name(ContextIdentity("s", "/", "boxffffcar", "")) == "sxffffx002fxffffboxxffffcar"
 
 
 def test_an_absent_type_leaves_no_dangling_concatenator_before_the_attribute() -> None:
     identity = ContextIdentity("s", "/", "car1", "")
-    assert topic_name(Naming("dm-by-attribute"), identity, "speed") == "sxffffx002fxffffcar1xffffspeed"
+    assert TopicNamer(Naming("dm-by-attribute")).name(identity, "speed") == "sxffffx002fxffffcar1xffffspeed"
 
 
 def test_lower_case_is_applied_last_and_only_when_asked() -> None:
     identity = ContextIdentity("Vehicles", "/4Wheels", "É1xFFFF", "Car")
-    assert topic_name(Naming(), identity) == "Vehiclesxffffx002f4Wheelsxffffx00c91xxFFFFxffffCar"
-    lowered = topic_name(Naming(enable_lowercase=True), identity)
+    assert TopicNamer(Naming()).name(identity) == "Vehiclesxffffx002f4Wheelsxffffx00c91xxFFFFxffffCar"
+    lowered = TopicNamer(Naming(enable_lowercase=True)).name(identity)
     assert lowered == "vehiclesxffffx002f4wheelsxffffx00c91xxffffxffffcar"
 
 
 def test_fixed_topics_are_used_as_they_are_and_may_be_several() -> None:
     naming = Naming(naming="fixed", topics=("FOO", "BAR"))
-    assert topic_names(naming, CAR) == ("FOO", "BAR")
-    assert topic_names(Naming(naming="fixed", topics=("FOO",), enable_lowercase=True), CAR) == ("foo",)
-    assert topic_name(Naming(naming="fixed", topics=("FOO",)), CAR) == "FOO"
+    assert TopicNamer(naming)(CAR) == ("FOO", "BAR")
+    assert TopicNamer(Naming(naming="fixed", topics=("FOO",), enable_lowercase=True))(CAR) == ("foo",)
+    assert TopicNamer(Naming(naming="fixed", topics=("FOO",))).name(CAR) == "FOO"
 
 
 def test_several_fixed_topics_are_not_one() -> None:
     with pytest.raises(TopicNameError, match="2 fixed topics"):
-        topic_name(Naming(naming="fixed", topics=("FOO", "BAR")), CAR)
+        TopicNamer(Naming(naming="fixed", topics=("FOO", "BAR"))).name(CAR)
 
 
 @pytest.mark.parametrize("topic", ["", ".", "..", "a b", "é", "x" * 250])
@@ -102,30 +102,31 @@ def test_an_illegal_fixed_topic_is_refused_when_the_namer_is_made(topic: str) ->
 @pytest.mark.parametrize("service", ["", ".", ".."])
 def test_reserved_names_that_upstream_builds_are_refused(service: str) -> None:
     with pytest.raises(TopicNameError):
-        topic_name(Naming("dm-by-service"), ContextIdentity(service, "/", "car1", "car"))
+        TopicNamer(Naming("dm-by-service")).name(ContextIdentity(service, "/", "car1", "car"))
 
 
 def test_a_service_of_two_characters_is_a_topic() -> None:
-    assert topic_name(Naming("dm-by-service"), ContextIdentity("ab", "/", "car1", "car")) == "ab"
+    assert TopicNamer(Naming("dm-by-service")).name(ContextIdentity("ab", "/", "car1", "car")) == "ab"
 
 
 def test_a_name_may_have_249_characters_and_not_one_more() -> None:
     head = "vehiclesxffffx002fxffff"
     longest = ContextIdentity("vehicles", "/", "i" * (249 - len(head)), "")
-    assert len(topic_name(Naming(), longest)) == 249
+    assert len(TopicNamer(Naming()).name(longest)) == 249
     with pytest.raises(TopicNameError, match="250 characters; Kafka accepts 249"):
-        topic_name(Naming(), ContextIdentity("vehicles", "/", longest.id + "i", ""))
+        TopicNamer(Naming()).name(ContextIdentity("vehicles", "/", longest.id + "i", ""))
 
 
 def test_the_longest_name_that_cygnus_accepted_is_refused_by_its_length() -> None:
     longest = ContextIdentity("s" * 50, "/" + "p" * 49, "i" * 256, "t" * 256)
     with pytest.raises(TopicNameError, match="has 892 characters; Kafka accepts 249"):
-        topic_name(Naming("dm-by-attribute"), longest, "a" * 256)
+        TopicNamer(Naming("dm-by-attribute")).name(longest, "a" * 256)
 
 
 def test_ids_that_differ_in_case_alone_share_a_topic_in_lower_case() -> None:
     names = {
-        topic_name(Naming(enable_lowercase=True), ContextIdentity("s", "/", text, "")) for text in ("xFFFF", "xffff")
+        TopicNamer(Naming(enable_lowercase=True)).name(ContextIdentity("s", "/", text, ""))
+        for text in ("xFFFF", "xffff")
     }
     assert names == {"sxffffx002fxffffxxffff"}
 
@@ -138,17 +139,17 @@ def test_the_type_of_an_attribute_is_no_part_of_its_topic() -> None:
 
 def test_an_entity_without_id_and_type_has_no_topic() -> None:
     with pytest.raises(TopicNameError, match="without id and type"):
-        topic_name(Naming(), ContextIdentity("vehicles", "/", "", ""))
+        TopicNamer(Naming()).name(ContextIdentity("vehicles", "/", "", ""))
 
 
 def test_an_attribute_without_a_name_has_no_topic() -> None:
     with pytest.raises(TopicNameError, match="attribute without a name"):
-        topic_name(Naming("dm-by-attribute"), CAR, "")
+        TopicNamer(Naming("dm-by-attribute")).name(CAR, "")
 
 
 def test_by_attribute_without_an_attribute_is_a_defect_of_the_caller() -> None:
     with pytest.raises(DefectError):
-        topic_name(Naming("dm-by-attribute"), CAR)
+        TopicNamer(Naming("dm-by-attribute")).name(CAR)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from contexture.events import ContextIdentity
-from contexture.records.topics import TopicNameError, topic_name
+from contexture.records.topics import TopicNameError, TopicNamer
 
 
 @dataclass(frozen=True)
@@ -41,27 +41,29 @@ CAR = ContextIdentity("vehicles", "/4wheels", "Car1", "car")
 )
 def test_legacy_names_are_joined_by_underscores_in_lower_case(data_model: str, path: str, name: str) -> None:
     car = ContextIdentity("vehicles", path, "Car1", "car")
-    assert topic_name(Naming(data_model, naming="cygnus-legacy"), car, "oil_level") == name
-    assert topic_name(Naming(data_model, "1.2.0"), car, "oil_level") == name
+    assert TopicNamer(Naming(data_model, naming="cygnus-legacy")).name(car, "oil_level") == name
+    assert TopicNamer(Naming(data_model, "1.2.0")).name(car, "oil_level") == name
 
 
 def test_legacy_names_replace_every_special_character_and_leave_out_an_absent_type() -> None:
     odd = ContextIdentity("vehicles", "/", "urn:ngsi-ld:Car:É.1", "")
-    assert topic_name(Naming(naming="cygnus-legacy"), odd) == "vehicles_urn_ngsi-ld_car__.1"
+    assert TopicNamer(Naming(naming="cygnus-legacy")).name(odd) == "vehicles_urn_ngsi-ld_car__.1"
 
 
 def test_a_legacy_name_may_have_64_characters_and_not_one_more() -> None:
     longest = ContextIdentity("vehicles", "/", "i" * 55, "")
-    assert len(topic_name(Naming(naming="cygnus-legacy"), longest)) == 64
+    assert len(TopicNamer(Naming(naming="cygnus-legacy")).name(longest)) == 64
     with pytest.raises(TopicNameError, match=r"65 characters; Cygnus up to 1\.2 refused more than 64"):
-        topic_name(Naming(naming="cygnus-legacy"), ContextIdentity("vehicles", "/", "i" * 56, ""))
+        TopicNamer(Naming(naming="cygnus-legacy")).name(ContextIdentity("vehicles", "/", "i" * 56, ""))
 
 
 @pytest.mark.parametrize("version", ["1.3", "1.4.0"])
 def test_releases_1_3_and_1_4_left_the_slash_of_a_path_and_are_refused(version: str) -> None:
     with pytest.raises(TopicNameError, match="holds '/'"):
-        topic_name(Naming(cygnus_version=version), CAR)
-    assert topic_name(Naming("dm-by-service", version), ContextIdentity("a=bxffff", "/", "", "")) == "axffffbxxffff"
+        TopicNamer(Naming(cygnus_version=version)).name(CAR)
+    assert (
+        TopicNamer(Naming("dm-by-service", version)).name(ContextIdentity("a=bxffff", "/", "", "")) == "axffffbxxffff"
+    )
 
 
 @pytest.mark.parametrize(
@@ -75,4 +77,4 @@ def test_releases_1_3_and_1_4_left_the_slash_of_a_path_and_are_refused(version: 
     ],
 )
 def test_releases_1_5_to_1_9_always_lower_case(version: str | None, name: str) -> None:
-    assert topic_name(Naming(cygnus_version=version), CAR) == name
+    assert TopicNamer(Naming(cygnus_version=version)).name(CAR) == name
