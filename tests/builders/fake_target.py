@@ -20,7 +20,7 @@ from contexture.storage.manifests import Manifest
 
 @dataclass
 class FakeTarget:
-    """Keeps what is sent, and a ledger; fails as often as it is told to."""
+    """Keeps what is sent, and a ledger; fails as often as a test requests."""
 
     cluster_id: str = "cluster-a"
     failures: list[ContextureError] = field(default_factory=list)
@@ -40,7 +40,7 @@ class FakeTarget:
     refused: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def __call__(self, publication: Publication, interval: object) -> FakeTarget:
-        """Stands for the function that opens targets."""
+        """Replaces the function that opens targets."""
         self.opened_for.append((publication.name, interval))
         return self
 

@@ -1,4 +1,4 @@
-"""Outboxes of structure publications: what a registry did, as the Kafka transactions that tell it."""
+"""Outboxes of structure publications: what a registry did, as the Kafka transactions that publish it."""
 
 from __future__ import annotations
 

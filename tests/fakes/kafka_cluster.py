@@ -42,7 +42,7 @@ class Report:
 
 def failure(name, *, fatal=False, retriable=False, abortable=False):
     """The client's exception for an error named as in its API, `_FENCED` or `MSG_SIZE_TOO_LARGE`."""
-    return KafkaException(KafkaError(getattr(KafkaError, name), "told so", fatal, retriable, abortable))
+    return KafkaException(KafkaError(getattr(KafkaError, name), "a reason", fatal, retriable, abortable))
 
 
 TIMED_OUT = failure("_TIMED_OUT", retriable=True)
@@ -166,7 +166,7 @@ class FakeProducer:
             reported = [sent for sent in self.open if sent.topic == refused[0].topic]
         for sent in reported:
             (sent.callback or self.watch.on_delivery)(
-                KafkaError(KafkaError.MSG_SIZE_TOO_LARGE, "told so"), Report(sent.topic)
+                KafkaError(KafkaError.MSG_SIZE_TOO_LARGE, "a reason"), Report(sent.topic)
             )
         raise failure("_INCONSISTENT", abortable=True)
 

@@ -6,7 +6,7 @@ thousands are tried, and each one comes again by its seed:
 - `events`: virtual time, and processes that can be killed and stopped at each of their calls,
 - `partitions`, `coordinator`, `brokers`: the brokers' side, `network`: requests that come late, twice or never,
 - `producer`, `consumer`, `admin`: what confluent-kafka's clients do with them, put into their places by `clients`
-  (`Any` there stands for that library's own classes),
+  (`Any` there means that library's own classes),
 - `plans`, `runs`, `verdict`: what happens in a schedule, who sends what, and the outcome,
 - `scripts`: the same questions to these brokers and to real ones, with the same answers.
 """
