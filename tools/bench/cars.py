@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+
+from contexture.publications import Publication
 
 SERVICE = "vehicles"
 SERVICE_PATH = "/4wheels"
@@ -41,3 +43,31 @@ def cars() -> Iterator[bytes]:
             mixed // 28 % 24,
         )
         number += 1
+
+
+def cars_publication(
+    *, name: str = "bench", source: Mapping[str, object] | None = None, **sections: object
+) -> Publication:
+    """Builds a publication of cars.
+
+    Args:
+        name: of the publication.
+        source: keys of its source that differ from a full read of one service path.
+        sections: further ones of the publication.
+    """
+    return Publication.model_validate(
+        {
+            "name": name,
+            "source": {
+                "kind": "ngsi",
+                "connection": "none",
+                "service": SERVICE,
+                "service_path": SERVICE_PATH,
+                **(source or {}),
+            },
+            # A topic for each of a million cars would be another bench.
+            "topics": {"naming": "cygnus", "data_model": "dm-by-service-path", "partitions": 2, "keep": "latest"},
+            "message": {"format": "ngsiv2", "key": "identity"},
+            **sections,
+        }
+    )

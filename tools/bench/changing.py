@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contexture.publications import Publication, fingerprint
+from contexture.publications import fingerprint
 from contexture.storage.conclusion import conclude
 from contexture.storage.home import Home
 from contexture.storage.manifests import LandingManifest
@@ -21,6 +21,7 @@ from contexture.storage.publication_store import PublicationStore
 from contexture.storage.state import State, StatePointer
 from spark_jobs.entities.prepare import prepare
 from spark_jobs.shared.outbox import Stopwatch
+from tools.bench.cars import cars_publication
 from tools.bench.held_states import car_hashes, hold_cars
 from tools.bench.landing_files import write_landing, write_sightings
 from tools.bench.measures import Measure, Target
@@ -113,7 +114,7 @@ class ChangesCase:
         return self.store.state
 
     def _order(self, sequence: int, *, walked: bool) -> StageOrder:
-        publication = _publication(detect_deletions=walked)
+        publication = cars_publication(source={"mode": "changes", "detect_deletions": walked})
         return StageOrder(
             publication=publication,
             fingerprint=fingerprint(publication),
@@ -122,21 +123,3 @@ class ChangesCase:
             mode="changes",
             sequence=sequence,
         )
-
-
-def _publication(*, detect_deletions: bool) -> Publication:
-    return Publication.model_validate(
-        {
-            "name": "bench",
-            "source": {
-                "kind": "ngsi",
-                "connection": "none",
-                "service": "vehicles",
-                "service_path": "/4wheels",
-                "mode": "changes",
-                "detect_deletions": detect_deletions,
-            },
-            "topics": {"naming": "cygnus", "data_model": "dm-by-service-path", "partitions": 2, "keep": "latest"},
-            "message": {"format": "ngsiv2", "key": "identity"},
-        }
-    )

@@ -18,6 +18,7 @@ from contexture.storage.publication_store import PublicationStore
 from spark_jobs.entities.judge import judge_outbox
 from spark_jobs.entities.prepare import prepare as prepare_outbox
 from spark_jobs.shared.outbox import Stopwatch
+from tools.bench.cars import cars_publication
 from tools.bench.landing_files import write_landing
 from tools.bench.measures import Measure, Target, alternate
 from tools.bench.settings import Setting
@@ -76,7 +77,7 @@ class PreparedCase:
     _sequences: count[int] = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
-        self.publication = _publication()
+        self.publication = cars_publication()
         self.store = Home(str(self.folder / "home")).publication(self.publication.name)
         self.landing = write_landing(self.store, "bench", self.entities, self._lines)
         self._schema = self.spark.read.json(str(self._lines / "part-00000.json"), samplingRatio=0.01).schema
@@ -137,15 +138,3 @@ class PreparedCase:
             mode="full",
             sequence=sequence,
         )
-
-
-def _publication() -> Publication:
-    return Publication.model_validate(
-        {
-            "name": "bench",
-            "source": {"kind": "ngsi", "connection": "none", "service": "vehicles", "service_path": "/4wheels"},
-            # A topic for each of a million cars would be another bench.
-            "topics": {"naming": "cygnus", "data_model": "dm-by-service-path", "partitions": 2, "keep": "latest"},
-            "message": {"format": "ngsiv2", "key": "identity"},
-        }
-    )

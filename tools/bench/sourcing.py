@@ -24,6 +24,7 @@ from spark_jobs.entities.judge import judge_outbox
 from spark_jobs.entities.prepare import prepare
 from spark_jobs.entities.read import read_entities
 from spark_jobs.shared.outbox import Stopwatch
+from tools.bench.cars import cars_publication
 from tools.bench.measures import Measure
 from tools.bench.outbox_files import PUBLICATION
 from tools.bench.peak_memory import PeakMemory
@@ -128,7 +129,8 @@ class SourceRun:
         return judge_outbox(spark, order, landing, manifest)
 
     def _publication(self) -> Publication:
-        return _publication()
+        source = {"service": SERVICE, "service_path": "/#"}
+        return cars_publication(name=PUBLICATION, source=source, publish={"shards": 1})
 
     @property
     def _storage(self) -> Home:
@@ -151,20 +153,3 @@ def _others() -> frozenset[int]:
     import psutil
 
     return frozenset(child.pid for child in psutil.Process().children())
-
-
-def _publication() -> Publication:
-    return Publication.model_validate(
-        {
-            "name": PUBLICATION,
-            "source": {"kind": "ngsi", "connection": "none", "service": SERVICE, "service_path": "/#"},
-            "topics": {
-                "naming": "cygnus",
-                "data_model": "dm-by-service-path",
-                "partitions": 2,
-                "keep": "latest",
-            },
-            "message": {"format": "ngsiv2", "key": "identity"},
-            "publish": {"shards": 1},
-        }
-    )
