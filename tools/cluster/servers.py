@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from contexture.errors import ConfigurationError, RetriableError
@@ -12,6 +13,20 @@ from contexture_sandbox.processes import ChildProcess, ProcessOptions
 
 START_SECONDS = 120.0
 _PAUSE_SECONDS = 0.1
+
+
+def package_folder(package: str) -> Path:
+    """Returns the folder of an installed package that carries the programs of a server.
+
+    Raises:
+        ConfigurationError: the package is not installed.
+    """
+    found = find_spec(package)
+    if found is None or not found.submodule_search_locations:
+        raise ConfigurationError(
+            f"the package {package.replace('_', '-')} is not installed", next_step="run `make cluster-test`"
+        )
+    return Path(next(iter(found.submodule_search_locations)))
 
 
 def start_server(name: str, command: Sequence[str | Path], options: ProcessOptions, *, port: int) -> ChildProcess:
