@@ -75,6 +75,7 @@ def test_the_wheel_holds_the_product_and_nothing_that_tests_it(wheel: Path) -> N
         "importers",
         "java",
         "kafka",
+        "lazy_names.py",
         "monitoring",
         "operations",
         "publications",

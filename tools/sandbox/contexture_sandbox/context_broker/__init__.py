@@ -5,42 +5,28 @@ The names below are loaded when they are first used, so that a command line that
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from contexture.lazy_names import load_on_request
+
 if TYPE_CHECKING:
-    from contexture_sandbox.context_broker.concurrent_writer import ConcurrentWriter
-    from contexture_sandbox.context_broker.entities import BadEntity, bad_entities, changes, seed_entities
-    from contexture_sandbox.context_broker.loading import Loaded, SeedEntity
-    from contexture_sandbox.context_broker.remote import RemoteBroker
-    from contexture_sandbox.context_broker.server import TestBroker
+    from contexture_sandbox.context_broker.concurrent_writer import ConcurrentWriter as ConcurrentWriter
+    from contexture_sandbox.context_broker.entities import BadEntity as BadEntity
+    from contexture_sandbox.context_broker.entities import bad_entities as bad_entities
+    from contexture_sandbox.context_broker.entities import changes as changes
+    from contexture_sandbox.context_broker.entities import seed_entities as seed_entities
+    from contexture_sandbox.context_broker.loading import Loaded as Loaded
+    from contexture_sandbox.context_broker.loading import SeedEntity as SeedEntity
+    from contexture_sandbox.context_broker.remote import RemoteBroker as RemoteBroker
+    from contexture_sandbox.context_broker.server import TestBroker as TestBroker
 
-_MODULES = {
-    "BadEntity": "entities",
-    "ConcurrentWriter": "concurrent_writer",
-    "Loaded": "loading",
-    "RemoteBroker": "remote",
-    "SeedEntity": "loading",
-    "TestBroker": "server",
-    "bad_entities": "entities",
-    "changes": "entities",
-    "seed_entities": "entities",
-}
-
-__all__ = [
-    "BadEntity",
-    "ConcurrentWriter",
-    "Loaded",
-    "RemoteBroker",
-    "SeedEntity",
-    "TestBroker",
-    "bad_entities",
-    "changes",
-    "seed_entities",
-]
-
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = load_on_request(
+    __name__,
+    {
+        "concurrent_writer": "ConcurrentWriter",
+        "entities": "BadEntity bad_entities changes seed_entities",
+        "loading": "Loaded SeedEntity",
+        "remote": "RemoteBroker",
+        "server": "TestBroker",
+    },
+)

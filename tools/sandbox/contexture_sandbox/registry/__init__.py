@@ -5,27 +5,23 @@ The names below are loaded when they are first used, so that a command line that
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from contexture.lazy_names import load_on_request
+
 if TYPE_CHECKING:
-    from contexture_sandbox.registry.refusals import Refusal
-    from contexture_sandbox.registry.remote import RemoteRegistry
-    from contexture_sandbox.registry.seeding import seed_codelist, seed_message
-    from contexture_sandbox.registry.server import TestRegistry
+    from contexture_sandbox.registry.refusals import Refusal as Refusal
+    from contexture_sandbox.registry.remote import RemoteRegistry as RemoteRegistry
+    from contexture_sandbox.registry.seeding import seed_codelist as seed_codelist
+    from contexture_sandbox.registry.seeding import seed_message as seed_message
+    from contexture_sandbox.registry.server import TestRegistry as TestRegistry
 
-_MODULES = {
-    "Refusal": "refusals",
-    "RemoteRegistry": "remote",
-    "TestRegistry": "server",
-    "seed_codelist": "seeding",
-    "seed_message": "seeding",
-}
-
-__all__ = ["Refusal", "RemoteRegistry", "TestRegistry", "seed_codelist", "seed_message"]
-
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = load_on_request(
+    __name__,
+    {
+        "refusals": "Refusal",
+        "remote": "RemoteRegistry",
+        "seeding": "seed_codelist seed_message",
+        "server": "TestRegistry",
+    },
+)
