@@ -47,10 +47,9 @@ class Instance:
 
     def sent(self, manifest: Manifest, shard: int) -> int:
         """Sends a shard; gives how many records."""
-        attempts = attempts_of(self, manifest.outbox, shard, self.owner)
-        return send_shard(
-            self.storage.publication(manifest.publication), manifest, shard, self.target(self.owner, None), attempts
-        ).records_sent
+        store = self.storage.publication(manifest.publication)
+        attempts = attempts_of(store, manifest.outbox, shard, self.owner)
+        return send_shard(store, manifest, shard, self.target(self.owner, None), attempts).records_sent
 
     def ran(self, manifest: Manifest) -> None:
         """All steps that follow on stage."""

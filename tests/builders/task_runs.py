@@ -65,10 +65,9 @@ class City:
 
     def sent(self, manifest: Manifest, shard: int) -> int:
         target = self.target(self.publication, manifest.interval)
-        attempts = attempts_of(self, manifest.outbox, shard, self.publication, report=self.log.append)
-        return send_shard(
-            self.storage.publication(manifest.publication), manifest, shard, target, attempts
-        ).records_sent
+        store = self.storage.publication(manifest.publication)
+        attempts = attempts_of(store, manifest.outbox, shard, self.publication, report=self.log.append)
+        return send_shard(store, manifest, shard, target, attempts).records_sent
 
     def concluded(self, manifest: Manifest) -> bool:
         now = datetime.now(UTC)

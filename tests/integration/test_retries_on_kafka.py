@@ -83,11 +83,10 @@ class City:
         manifest = self.outboxes.manifest("outbox1")
         with open_journal(self.storage, self.log.append) as journal:
             notes = ShardNotes(journal, manifest, 0)
-            attempts = attempts_of(self, "outbox1", 0, self.publication, report=self.log.append, noted=notes.attempt)
+            store = self.storage.publication(manifest.publication)
+            attempts = attempts_of(store, "outbox1", 0, self.publication, report=self.log.append, noted=notes.attempt)
             target = self.target(self.publication, None)
-            return send_shard(
-                self.storage.publication(manifest.publication), manifest, 0, target, attempts, notes
-            ).records_sent
+            return send_shard(store, manifest, 0, target, attempts, notes).records_sent
 
     def attempts(self) -> SendAttempts | None:
         return self.storage.publication(self.publication.name).attempts.of_shard("outbox1", 0)
