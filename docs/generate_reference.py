@@ -80,10 +80,10 @@ def commands_page() -> str:
         "|---|---|",
         *(row for name in COMMANDS for row in _command_rows(name)),
         "",
-        "`--json` prints one document for programs (`report`: `--format json`); with exit code 2 or 3",
-        "standard output is empty. Problems are on standard error, with what to do next. Four characters of",
-        "an outbox id are enough. `outbox retry` and `quarantine retry` start a run if",
-        "`CONTEXTURE_AIRFLOW_URL` is set; otherwise they print the command for Airflow.",
+        "Commands that show or change something take `--json`, one document for programs; with exit code 2 or 3",
+        "standard output is empty. Problems are on standard error, with what to do next. Four characters of an outbox",
+        "id suffice. `outbox retry` and `quarantine retry` start a run if `CONTEXTURE_AIRFLOW_URL` is set; otherwise",
+        "they print the command for Airflow.",
         "",
         "## Exit codes",
         "",
@@ -106,7 +106,8 @@ def _command_rows(name: str) -> Iterator[str]:
     below = getattr(command, "commands", None)
     guide = f" [How](../how-to/{GUIDES[name]}.md)" if name in GUIDES else ""
     for words, each in ((f"{name} {word}", inner) for word, inner in below.items()) if below else [(name, command)]:
-        usage = " ".join([f"contexture {words}", *(_parameter(parameter) for parameter in each.params)])
+        parameters = [_parameter(parameter) for parameter in each.params if parameter.name != "as_json"]
+        usage = " ".join([f"contexture {words}", *parameters])
         text = (each.help or COMMANDS[name][1]).strip().split("\n\n")[0].replace("\n", " ")
         yield f"| `{usage.replace('|', BAR)}` | {_cell(text)}{guide} |"
         guide = ""
@@ -280,8 +281,13 @@ def errors_page() -> str:
 
 
 def _rules_table(rules: Sequence[Rule]) -> list[str]:
-    rows = [f"| `{rule.name}` | {rule.default} | {rule.scope} | {_cell(rule.description)} |" for rule in rules]
-    return ["| rule | severity | scope | what it requires |", "|---|---|---|---|", *rows]
+    lines: list[str] = []
+    for scope in dict.fromkeys(rule.scope for rule in rules):
+        rows = [
+            f"| `{rule.name}` | {rule.default} | {_cell(rule.description)} |" for rule in rules if rule.scope == scope
+        ]
+        lines += ["", f"| rule of scope *{scope}* | severity | what it requires |", "|---|---|---|", *rows]
+    return lines[1:]
 
 
 class _Key(NamedTuple):
@@ -325,7 +331,9 @@ def _row(section: str, name: str, kinds: Mapping[str, _Key]) -> str:
     defaults: dict[str, list[str]] = {}
     for kind, key in kinds.items():
         defaults.setdefault(_default(key.field), []).append(kind)
-    values = [value if "ngsi" in of else f"{', '.join(of)}: {value}" for value, of in defaults.items()]
+    values = [
+        value if "ngsi" in of or len(defaults) == 1 else f"{', '.join(of)}: {value}" for value, of in defaults.items()
+    ]
     again = " ↻" if (f"{section}.{name}" if section else name) in CHANGES_RECORDS else ""
     meaning = f"{_cell(first.field.description or '')}{_not_yet(section, name)}"
     return f"| `{name}`{again} | {of_kinds} | {types}; {'; '.join(values)} | {meaning} |"
@@ -339,12 +347,13 @@ def _type(whole: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     if "const" in schema:
         return f"`{schema['const']}`"
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(_type(whole, part) for part in schema["anyOf"]))
+        parts = [_type(whole, part) for part in schema["anyOf"] if part.get("type") != "null"]
+        return " or ".join(dict.fromkeys("list" if part == f"list of {parts[0]}" else part for part in parts))
     if schema.get("type") == "array":
         return f"list of {_type(whole, schema.get('items', {}))}"
     if schema.get("type") == "object":
         return "mapping"
-    return {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}.get(
+    return {"string": "text", "integer": "integer", "number": "number", "boolean": "boolean"}.get(
         str(schema.get("type")), str(schema.get("type", "any"))
     )
 

@@ -34,7 +34,7 @@ class Batches(PublicationModel):
     """Retries of what could not be sent; parameter names and defaults are those of the Cygnus Kafka sink."""
 
     batch_ttl: Annotated[StrictInt, Field(ge=-1), _RETRY] = Field(
-        10, description="Retries; 0: none, -1: for ever (Cygnus)"
+        10, description="Retries; 0: none, -1: no limit (Cygnus)"
     )
     batch_retry_intervals: Annotated[tuple[Positive, ...], Field(min_length=1), _RETRY] = Field(
         (5000,), description="Milliseconds before each retry; the last repeats (Cygnus)"
@@ -85,8 +85,7 @@ class StructureMessage(Message):
     )
     allow_lossy: Annotated[Flag, _VALUE] = Field(
         False,
-        description="Convert what the registry doesn't write in the form of source.media_type, though something may be "
-        "lost; what is lost is recorded",
+        description="Convert structures that the registry cannot write in source.media_type; what is lost is recorded",
     )
 
 
@@ -94,7 +93,7 @@ class EventMessage(Message):
     """The form of a record of Contexture's own events, which are CloudEvents."""
 
     format: Annotated[Literal["operations"], _VALUE] = Field(
-        "operations", description="operations: what Contexture itself did"
+        "operations", description="operations: Contexture's own events"
     )
     envelope: Annotated[Literal["cloudevents-binary", "cloudevents-structured"], _ENVELOPE] = Field(
         "cloudevents-binary", description="CloudEvents Kafka binding around the value"
@@ -110,15 +109,15 @@ class Publish(PublicationModel):
     connection: Annotated[ConnectionId, ChangesRecords("the cluster that records go to")] = Field(
         "kafka_default", description="Id of the Airflow connection to Kafka"
     )
-    shards: Shards = Field(2, description="Senders beside each other")
+    shards: Shards = Field(2, description="Parallel senders")
     transactional_id_prefix: Annotated[
         StrictStr, Field(pattern=r"^[A-Za-z0-9._-]{1,100}$"), ChangesNoRecord("who sends a record, not where to")
-    ] = Field("tx", description="What transactional ids begin with")
+    ] = Field("tx", description="Prefix of transactional ids")
     on_failure: Annotated[
         Literal["stop", "dead-letter"], ChangesNoRecord("what happens to records that can't be sent")
     ] = Field(
         "stop",
-        description="What a record that can never be sent does: stop sending, or go to the dead-letter topic",
+        description="A record that can never be sent: stops sending, or goes to the dead-letter topic",
     )
     dead_letter_topic: Annotated[TopicName | None, ChangesNoRecord("where records go that can't be sent")] = Field(
         None, description="With on_failure: dead-letter; unless named, contexture.dead-letter.<publication>"

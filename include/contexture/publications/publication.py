@@ -76,10 +76,10 @@ class NotifierCall(PublicationModel):
 class Notify(PublicationModel):
     """Who hears of runs that failed or are late."""
 
-    mail: Annotated[tuple[MailAddress, ...], OneOrMany, ChangesNoRecord("who hears of failures")] = Field(
+    mail: Annotated[tuple[MailAddress, ...], OneOrMany, ChangesNoRecord("who is alerted")] = Field(
         (), description="Addresses; empty: those of CONTEXTURE_MAIL_TO. Sent by the Airflow connection contexture_mail"
     )
-    notifiers: Annotated[tuple[NotifierCall, ...], ChangesNoRecord("who hears of failures")] = Field(
+    notifiers: Annotated[tuple[NotifierCall, ...], ChangesNoRecord("who is alerted")] = Field(
         (), description="Notifiers of Airflow, called beside the mail: each with `notifier` and `arguments`"
     )
     published_within_minutes: Annotated[Positive | None, ChangesNoRecord("who hears of delays")] = Field(
@@ -118,7 +118,7 @@ class Retention(PublicationModel):
     """How long concluded runs are kept."""
 
     archive_days: Annotated[Positive, ChangesNoRecord("how long runs are kept")] = Field(
-        30, description="Days that landing and outbox of concluded runs are kept for backfills"
+        30, description="Days that landing and outbox of concluded runs are stored for backfills"
     )
 
 
@@ -148,9 +148,9 @@ class Publication(PublicationModel):
     message: Message = Field(Message.model_construct(), description="The form of records")
     publish: Publish = Field(Publish.model_construct(), description="How records are sent")
     quality: Quality = Field(Quality.model_construct(), description="Which data may pass")
-    resync: Resync = Field(Resync.model_construct(), description="What starts and changes set off")
-    retention: Retention = Field(Retention.model_construct(), description="How long runs are kept")
-    notify: Notify = Field(Notify.model_construct(), description="Who hears of failures and delays")
+    resync: Resync = Field(Resync.model_construct(), description="What a start and a change of the file send")
+    retention: Retention = Field(Retention.model_construct(), description="How long runs are stored")
+    notify: Notify = Field(Notify.model_construct(), description="Who is alerted about failures and delays")
 
     @property
     def dead_letter_topic(self) -> str | None:
@@ -258,7 +258,7 @@ class OperationsPublication(Publication):
     topics: EventTopics = Field(EventTopics.model_construct(), description="Where records go")
     message: EventMessage = Field(EventMessage.model_construct(), description="The form of records")
     publish: EventPublish = Field(EventPublish.model_construct(), description="How records are sent")
-    resync: EventResync = Field(EventResync.model_construct(), description="What starts and changes set off")
+    resync: EventResync = Field(EventResync.model_construct(), description="What a start and a change of the file send")
 
     def has_meaning(self, section: str, key: str) -> bool:
         """Whether a key that all publications have means something for Contexture's own events."""

@@ -250,7 +250,7 @@ class EntityQuality(Quality):
         {}, description="Largest age of an entity's newest time, by entity type; others: fresh_within_seconds"
     )
     syntax: Annotated[Literal["auto", "ngsiv2", "ngsi-ld"], _QUARANTINES] = Field(
-        "auto", description="Whose rules names follow; auto: those of the interface that is read"
+        "auto", description="Syntax rules for names; auto: those of the interface that is read"
     )
     coerce_numbers: Annotated[Flag, ChangesRecords("the value of a record")] = Field(
         False,

@@ -104,10 +104,12 @@ _MODE = ChangesNoRecord("how much is read at once; what differs from the target 
 
 
 class ShrinkLimit(PublicationModel):
-    """How much of the source may vanish in one run unless confirmed: the larger of both."""
+    """How much of the target one run may delete unless confirmed: the larger of both."""
 
-    share: Annotated[Share, _GUARD] = Field(0.2, description="Share of what the target holds, 0 to 1")
-    count: Annotated[Count, _GUARD] = Field(10, description="Number of entities or structures")
+    share: Annotated[Share, _GUARD] = Field(
+        0.2, description="Largest share of the target that one run may delete, 0 to 1"
+    )
+    count: Annotated[Count, _GUARD] = Field(10, description="Number of deletions that are always allowed")
     beyond: Annotated[Literal["stop", "ask"], _GUARD] = Field(
         "stop", description="stop: a run beyond the limit fails; ask: it waits in Airflow until a person approves"
     )
@@ -116,7 +118,7 @@ class ShrinkLimit(PublicationModel):
     )
 
 
-_KINDS = "ngsi: a context broker; sdmx: a structure registry; operations: what Contexture itself did"
+_KINDS = "ngsi: a context broker; sdmx: a structure registry; operations: Contexture's own events"
 
 
 class Source(PublicationModel):
@@ -144,14 +146,14 @@ class Source(PublicationModel):
         description="changes: what differs from the target; full: everything; notifications: what was notified",
     )
     detect_deletions: Annotated[Flag, ChangesRecords("decides whether there are tombstones")] = Field(
-        True, description="Publish a tombstone for what vanished from the source"
+        True, description="Publish a tombstone for what is absent from the source"
     )
-    shrink_limit: ShrinkLimit = Field(ShrinkLimit.model_construct(), description="What may vanish in one run")
+    shrink_limit: ShrinkLimit = Field(ShrinkLimit.model_construct(), description="What may be deleted in one run")
     walk_deadline_seconds: Annotated[Positive, _GUARD] = Field(
-        3600, description="A walk of the source fails when it takes longer"
+        3600, description="A read of the whole source fails when it takes longer"
     )
     parallel_readers: Annotated[Positive, Field(le=16), _READING] = Field(
-        2, description="Requests to the source under way at once; a large source is read in as many slices"
+        2, description="Parallel requests to the source; a large source is read in as many slices"
     )
     pause_milliseconds: Annotated[Count, _READING] = Field(
         0, description="How long each reader waits between two pages"
@@ -183,7 +185,7 @@ class NgsiSource(Source):
         Field("ngsiv2", description="Which interface is read")
     )
     flavour: Annotated[Literal["auto", "orion", "orion-ld", "scorpio", "stellio", "generic"], _FORM] = Field(
-        "auto", description="Which product it is; auto asks it"
+        "auto", description="Product of the source; auto detects it"
     )
     context: Annotated[
         Annotated[StrictStr, AfterValidator(_check_context)] | None,
@@ -223,17 +225,17 @@ class NgsiSource(Source):
     coords: Annotated[Text | None, _SELECTS] = Field(None, description="NGSI coords, latitude,longitude joined by ;")
     notifier_connection: Annotated[ConnectionId, ChangesNoRecord("who may notify, not what")] = Field(
         "contexture_notify",
-        description="Notifications: id of the Airflow connection with the secret that notifiers have to send",
+        description="Id of the Airflow connection with the secret that notifiers send",
     )
-    page_size: Annotated[Positive, Field(le=1000), _READING] = Field(
-        1000, description="Entities asked for in one request"
-    )
+    page_size: Annotated[Positive, Field(le=1000), _READING] = Field(1000, description="Entities of one request")
     overlap_seconds: Annotated[Count, _READING] = Field(
         60, description="How far a changes run reads back behind its watermark"
     )
     suppress_unchanged: Annotated[
         Flag, ChangesNoRecord("which repeats are sent, not what they hold; outbox ids cover it")
-    ] = Field(True, description="Leave out what was written again without a change; false: mode changes sends it too")
+    ] = Field(
+        True, description="Skip entities that were written again without a change; false: mode changes sends them too"
+    )
 
     @property
     def tenant(self) -> str:
@@ -259,7 +261,7 @@ class SdmxSource(Source):
 
     kind: Annotated[Literal["sdmx"], _KIND] = Field(description=_KINDS)
     flavour: Annotated[Literal["auto", "fmr", "generic"], _FORM] = Field(
-        "auto", description="Which product it is; auto asks it"
+        "auto", description="Product of the source; auto detects it"
     )
     select: Annotated[Selectors, _SELECTS] = Field(
         (), description="Selectors of structures, such as *=BIS:*(*); empty selects all"
@@ -267,7 +269,7 @@ class SdmxSource(Source):
     media_type: Annotated[
         Annotated[StrictStr, AfterValidator(_check_media_type)] | None,
         ChangesRecords("the form in which structures arrive"),
-    ] = Field(STRUCTURE_FORM, description="The form that structures are asked for and sent in; null: SDMX-ML 2.1")
+    ] = Field(STRUCTURE_FORM, description="Format in which structures are read and sent; null: SDMX-ML 2.1")
     registrations: Annotated[Flag, _SELECTS] = Field(False, description="Publish data registrations too")
     mode: Annotated[Literal["changes", "full"], _MODE] = Field(
         "changes", description="changes: what differs from the target; full: everything"

@@ -86,21 +86,19 @@ class Topics(PublicationModel):
     naming: Annotated[Naming, _NAMES] = Field("cygnus", description="fixed: those listed in topics")
     topics: Annotated[TopicNames, _NAMES] = Field((), description="Every record goes to each of these")
     partitions: Annotated[Positive, ChangesRecords("decides the partition of a key")] = Field(
-        1, description="Partitions of topics that are made (Cygnus)"
+        1, description="Partitions of new topics (Cygnus)"
     )
     replication_factor: Annotated[Positive, Field(le=32767), _STORAGE] = Field(
-        1, description="Replicas of topics that are made, at most the number of brokers (Cygnus)"
+        1, description="Replicas of new topics, at most the number of brokers (Cygnus)"
     )
     keep: Annotated[Literal["latest", "history"], _REPLICA] = Field(
         "latest",
-        description="latest: compacted, the topic is a replica; history: every change stays as long after its "
-        "sending as retention says",
+        description="latest: compacted, the topic is a replica; history: every change stays for the topic's retention, "
+        "counted from its sending",
     )
-    config: Annotated[dict[str, ConfigValue], _STORAGE] = Field(
-        {}, description="Further configuration of topics that are made"
-    )
+    config: Annotated[dict[str, ConfigValue], _STORAGE] = Field({}, description="Further configuration of new topics")
     max_new_topics: Annotated[Positive, _GUARD] = Field(
-        5000, description="A run that would make more topics fails before it sends"
+        5000, description="A run that would create more topics fails before it sends"
     )
     max_broker_partitions: Annotated[Positive, _GUARD] = Field(
         15000, description="A run whose new topics would give a broker more partitions than this fails before it sends"
@@ -152,8 +150,7 @@ class EntityTopics(Topics):
     collision: Annotated[Literal["warn", "quarantine"], ChangesNoRecord("what is held back; outbox ids cover it")] = (
         Field(
             "warn",
-            description="What happens to an entity whose topic is another's by its name: warn: it is counted and sent; "
-            "quarantine: the one that has the topic keeps it",
+            description="An entity whose topic is another's: warn: is counted and sent; quarantine: is refused",
         )
     )
     topics: Annotated[TopicNames, _NAMES] = Field(
@@ -170,7 +167,7 @@ class StructureTopics(Topics):
     """Names and creation of the topics of structures."""
 
     naming: Annotated[Literal["fixed"], _NAMES] = Field("fixed", description="fixed: those listed in topics and routes")
-    routes: Annotated[tuple[Route, ...], _NAMES] = Field((), description="Topics by selector, beside those of topics")
+    routes: Annotated[tuple[Route, ...], _NAMES] = Field((), description="Topics by selector, in addition to topics")
 
     @property
     def written_names(self) -> tuple[str, ...]:
