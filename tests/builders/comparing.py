@@ -35,7 +35,7 @@ STATE = pa.schema(
 )
 
 
-class Told(NamedTuple):
+class Row(NamedTuple):
     """One row of a snapshot: `identity` is `car1`, or `car1.speed` for an attribute."""
 
     identity: str
@@ -57,7 +57,7 @@ class Held(NamedTuple):
 
 
 def hashed(name: str) -> bytes:
-    """Sixteen bytes that stand for a name."""
+    """Returns sixteen bytes of a name."""
     return name.encode().ljust(16, b"\0")
 
 
@@ -71,7 +71,7 @@ def entity(identity: str) -> str:
     return identity.partition(".")[0]
 
 
-def snapshot(rows: Iterable[Told]) -> Any:
+def snapshot(rows: Iterable[Row]) -> Any:
     """The table of these rows."""
     listed = [
         {

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.comparing import Held, Told, at, entity, snapshot, state
+from builders.comparing import Held, Row, at, entity, snapshot, state
 from contexture.records.changes import ChangeKind, compare
 
 OF_SNAPSHOT = ("superseded", "conflicting")
@@ -18,10 +18,10 @@ UNCHANGED = ChangeKind.UNCHANGED
 
 
 def compared(
-    told: list[Told], held: list[Held], *, proves_absence: bool = True, as_of: int | None = None
+    shown: list[Row], held: list[Held], *, proves_absence: bool = True, as_of: int | None = None
 ) -> dict[str, list[str] | list[int]]:
     """What is not empty: row numbers of the snapshot, identities of the state."""
-    found = compare(snapshot(told), state(held), proves_absence=proves_absence, as_of=at(as_of))
+    found = compare(snapshot(shown), state(held), proves_absence=proves_absence, as_of=at(as_of))
     names = [field.name for field in fields(found) if field.name not in {"ends", "expired", "contradictions"}]
     rows = {name: getattr(found, name).tolist() for name in names}
     return {
@@ -35,68 +35,68 @@ HELD_TO_END = [Held("car1", ends=5), Held("car2", ends=5)]
 
 
 def test_a_new_entity_changes_nothing_that_is_held():
-    assert compared([Told("car1"), Told("car2")], [Held("car1")]) == {}
+    assert compared([Row("car1"), Row("car2")], [Held("car1")]) == {}
 
 
 def test_an_entity_is_absent_once_and_then_vanishes():
-    assert compared([Told("car1")], [Held("car1"), Held("car2")]) == {"first_absent": ["car2"]}
-    assert compared([Told("car1")], [Held("car1"), Held("car2", missing=True)]) == {"vanished": ["car2"]}
+    assert compared([Row("car1")], [Held("car1"), Held("car2")]) == {"first_absent": ["car2"]}
+    assert compared([Row("car1")], [Held("car1"), Held("car2", missing=True)]) == {"vanished": ["car2"]}
 
 
 @pytest.mark.parametrize("verdict", list(ChangeKind))
 def test_whatever_is_seen_again_loses_its_mark(verdict: ChangeKind):
-    assert compared([Told("car1", verdict)], [Held("car1", missing=True)])["returned"] == ["car1"]
+    assert compared([Row("car1", verdict)], [Held("car1", missing=True)])["returned"] == ["car1"]
 
 
-def test_an_incomplete_snapshot_marks_nobody_but_still_clears_marks():
+def test_an_incomplete_snapshot_marks_none_but_still_clears_marks():
     held = [Held("car1"), Held("car2", missing=True), Held("car3", missing=True)]
 
-    assert compared([Told("car3", UNCHANGED)], held, proves_absence=False) == {"returned": ["car3"]}
+    assert compared([Row("car3", UNCHANGED)], held, proves_absence=False) == {"returned": ["car3"]}
 
 
-def test_an_empty_snapshot_never_tells_absence():
+def test_an_empty_snapshot_never_shows_absence():
     assert compared([], [Held("car1"), Held("car2", missing=True)]) == {}
 
 
 def test_a_refused_entity_is_withheld_and_not_gone():
-    assert compared([Told("car1", QUARANTINED)], [Held("car1")]) == {"withheld": ["car1"]}
-    assert compared([Told("car1", QUARANTINED)], [Held("car1", withheld=True)]) == {}
+    assert compared([Row("car1", QUARANTINED)], [Held("car1")]) == {"withheld": ["car1"]}
+    assert compared([Row("car1", QUARANTINED)], [Held("car1", withheld=True)]) == {}
 
 
 def test_a_refused_entity_that_was_missing_is_withheld_and_seen():
-    found = compared([Told("car1", QUARANTINED)], [Held("car1", missing=True)])
+    found = compared([Row("car1", QUARANTINED)], [Held("car1", missing=True)])
 
     assert found == {"withheld": ["car1"], "returned": ["car1"]}
 
 
 def test_an_accepted_entity_is_no_longer_withheld():
-    assert compared([Told("car1", UNCHANGED)], [Held("car1", withheld=True)]) == {"released": ["car1"]}
+    assert compared([Row("car1", UNCHANGED)], [Held("car1", withheld=True)]) == {"released": ["car1"]}
 
 
 def test_a_sighting_alone_does_not_release():
-    assert compared([Told("car1", PRESENT)], [Held("car1", withheld=True)]) == {}
+    assert compared([Row("car1", PRESENT)], [Held("car1", withheld=True)]) == {}
 
 
 def test_an_attribute_that_its_entity_no_longer_has_is_removed_at_once():
     held = [Held("car1.speed"), Held("car1.colour"), Held("car2.speed")]
-    told = [Told("car1.speed", UNCHANGED), Told("car2", PRESENT)]
+    shown = [Row("car1.speed", UNCHANGED), Row("car2", PRESENT)]
 
-    assert compared(told, held) == {"removed": ["car1.colour"]}
-    assert compared(told, held, proves_absence=False) == {"removed": ["car1.colour"]}
+    assert compared(shown, held) == {"removed": ["car1.colour"]}
+    assert compared(shown, held, proves_absence=False) == {"removed": ["car1.colour"]}
 
 
 def test_a_sighting_of_the_entity_keeps_its_attributes():
-    assert compared([Told("car1", PRESENT)], [Held("car1.speed"), Held("car1.colour")]) == {}
+    assert compared([Row("car1", PRESENT)], [Held("car1.speed"), Held("car1.colour")]) == {}
 
 
 def test_attributes_of_a_refused_entity_are_kept_and_withheld():
-    found = compared([Told("car1", QUARANTINED)], [Held("car1.speed"), Held("car1.colour")])
+    found = compared([Row("car1", QUARANTINED)], [Held("car1.speed"), Held("car1.colour")])
 
     assert found == {"withheld": ["car1.speed", "car1.colour"]}
 
 
 def test_a_refused_attribute_keeps_the_others_from_being_removed():
-    found = compared([Told("car1.speed", QUARANTINED), Told("car1.wheels")], [Held("car1.speed"), Held("car1.colour")])
+    found = compared([Row("car1.speed", QUARANTINED), Row("car1.wheels")], [Held("car1.speed"), Held("car1.colour")])
 
     assert found == {"withheld": ["car1.speed"]}
 
@@ -104,36 +104,44 @@ def test_a_refused_attribute_keeps_the_others_from_being_removed():
 def test_attributes_of_an_absent_entity_take_two_runs():
     held = [Held("car1.speed"), Held("car1.colour", missing=True), Held("car2.speed")]
 
-    found = compared([Told("car2.speed")], held)
+    found = compared([Row("car2.speed")], held)
 
     assert found == {"first_absent": ["car1.speed"], "vanished": ["car1.colour"]}
 
 
 def test_other_data_models_remove_the_identities_of_the_old_one():
-    assert compared([Told("car1.speed")], [Held("car1")]) == {"removed": ["car1"]}
-    assert compared([Told("car1")], [Held("car1.speed")]) == {"removed": ["car1.speed"]}
+    assert compared([Row("car1.speed")], [Held("car1")]) == {"removed": ["car1"]}
+    assert compared([Row("car1")], [Held("car1.speed")]) == {"removed": ["car1.speed"]}
 
 
-def test_the_newest_modification_supersedes_the_others_wherever_it_stands():
-    told = [Told("car1", content="b", minute=2), Told("car1", content="a", minute=1), Told("car1", minute=None)]
+def test_the_newest_modification_supersedes_the_others_wherever_it_is():
+    shown = [
+        Row("car1", content="b", minute=2),
+        Row("car1", content="a", minute=1),
+        Row("car1", minute=None),
+    ]
 
-    assert compared(told, []) == {"superseded": [1, 2]}
+    assert compared(shown, []) == {"superseded": [1, 2]}
 
 
 def test_equal_content_at_the_same_time_is_sent_once():
-    assert compared([Told("car1"), Told("car2"), Told("car1")], []) == {"superseded": [0]}
+    assert compared([Row("car1"), Row("car2"), Row("car1")], []) == {"superseded": [0]}
 
 
 def test_other_content_at_the_same_time_contradicts_and_is_withheld():
-    told = [Told("car1", content="a"), Told("car1", content="b"), Told("car1", content="c", minute=-1)]
+    shown = [
+        Row("car1", content="a"),
+        Row("car1", content="b"),
+        Row("car1", content="c", minute=-1),
+    ]
 
-    found = compared(told, [Held("car1")])
+    found = compared(shown, [Held("car1")])
 
     assert found == {"superseded": [2], "conflicting": [0, 1], "withheld": ["car1"]}
 
 
 def test_a_refused_event_contradicts_an_accepted_one_of_the_same_time():
-    found = compared([Told("car1", QUARANTINED), Told("car1", content="a")], [Held("car1")])
+    found = compared([Row("car1", QUARANTINED), Row("car1", content="a")], [Held("car1")])
 
     assert found == {"conflicting": [1], "withheld": ["car1"]}
 
@@ -141,21 +149,21 @@ def test_a_refused_event_contradicts_an_accepted_one_of_the_same_time():
 @pytest.mark.parametrize(
     ("first", "second", "found"),
     [
-        (Told("car1", QUARANTINED, minute=1), Told("car1", UNCHANGED, minute=2), {"superseded": [0]}),
-        (Told("car1", UNCHANGED, minute=1), Told("car1", QUARANTINED, minute=2), {"withheld": ["car1"]}),
+        (Row("car1", QUARANTINED, minute=1), Row("car1", UNCHANGED, minute=2), {"superseded": [0]}),
+        (Row("car1", UNCHANGED, minute=1), Row("car1", QUARANTINED, minute=2), {"withheld": ["car1"]}),
     ],
 )
-def test_the_newest_of_several_verdicts_counts(first: Told, second: Told, found: dict[str, object]):
+def test_the_newest_of_several_verdicts_counts(first: Row, second: Row, found: dict[str, object]):
     assert compared([first, second], [Held("car1")]) == {"superseded": [0], **found}
 
 
 ENTITIES = st.sampled_from(["car1", "car2", "car3"])
 IDENTITIES = st.one_of(ENTITIES, st.tuples(ENTITIES, st.sampled_from(["speed", "colour"])).map(".".join))
 READ = [verdict for verdict in ChangeKind if verdict != ChangeKind.DELETE]
-"""A deletion is never read: see `test_succession.py`."""
+"""A deletion is never read: see `test_sequence.py`."""
 MINUTES = st.sampled_from([None, 0, 1])
-TOLD = st.builds(Told, IDENTITIES, st.sampled_from(READ), st.sampled_from(["a", "b"]), MINUTES, st.just(False), MINUTES)
-SNAPSHOTS = st.lists(TOLD, max_size=8)
+ROWS = st.builds(Row, IDENTITIES, st.sampled_from(READ), st.sampled_from(["a", "b"]), MINUTES, st.just(False), MINUTES)
+SNAPSHOTS = st.lists(ROWS, max_size=8)
 STATES = st.lists(
     st.builds(Held, IDENTITIES, st.booleans(), st.booleans(), st.just("old"), MINUTES),
     max_size=8,
@@ -165,13 +173,13 @@ STATES = st.lists(
 
 @settings(deadline=None)
 @given(SNAPSHOTS)
-def test_no_event_is_lost(told: list[Told]):
+def test_no_event_is_lost(shown: list[Row]):
     """For each identity one event stays, or all that are left contradict each other and none stays."""
-    found = compare(snapshot(told), state([]), proves_absence=True)
+    found = compare(snapshot(shown), state([]), proves_absence=True)
     superseded, conflicting = set(found.superseded.tolist()), set(found.conflicting.tolist())
 
     assert not superseded & conflicting
-    events = {row: item for row, item in enumerate(told) if item.verdict != PRESENT}
+    events = {row: item for row, item in enumerate(shown) if item.verdict != PRESENT}
     assert superseded | conflicting <= set(events)
     for identity in {item.identity for item in events.values()}:
         own = {row for row, item in events.items() if item.identity == identity}
@@ -182,13 +190,13 @@ def test_no_event_is_lost(told: list[Told]):
 
 @settings(deadline=None)
 @given(SNAPSHOTS, STATES, st.booleans())
-def test_who_is_absent_was_not_seen(told: list[Told], held: list[Held], proves_absence: bool):
-    found = compared(told, held, proves_absence=proves_absence)
-    seen = {entity(item.identity) for item in told}
+def test_who_is_absent_was_not_seen(shown: list[Row], held: list[Held], proves_absence: bool):
+    found = compared(shown, held, proves_absence=proves_absence)
+    seen = {entity(item.identity) for item in shown}
 
     absent = [*found.get("first_absent", []), *found.get("vanished", [])]
     assert all(entity(str(identity)) not in seen for identity in absent)
-    if proves_absence and told:
+    if proves_absence and shown:
         assert sorted(map(str, absent)) == sorted(row.identity for row in held if entity(row.identity) not in seen)
     else:
         assert absent == []
@@ -196,9 +204,9 @@ def test_who_is_absent_was_not_seen(told: list[Told], held: list[Held], proves_a
 
 @settings(deadline=None)
 @given(SNAPSHOTS, STATES, st.booleans())
-def test_what_was_refused_is_never_deleted(told: list[Told], held: list[Held], proves_absence: bool):
-    found = compared(told, held, proves_absence=proves_absence)
-    settled = [item for row, item in enumerate(told) if row not in found.get("superseded", [])]
+def test_what_was_refused_is_never_deleted(shown: list[Row], held: list[Held], proves_absence: bool):
+    found = compared(shown, held, proves_absence=proves_absence)
+    settled = [item for row, item in enumerate(shown) if row not in found.get("superseded", [])]
     refused = {item.identity for item in settled if item.verdict == QUARANTINED}
 
     deleted = {*found.get("vanished", []), *found.get("removed", [])}
@@ -208,8 +216,8 @@ def test_what_was_refused_is_never_deleted(told: list[Told], held: list[Held], p
 
 @settings(deadline=None)
 @given(SNAPSHOTS, STATES, st.booleans())
-def test_nothing_both_stays_and_goes(told: list[Told], held: list[Held], proves_absence: bool):
-    found = compared(told, held, proves_absence=proves_absence)
+def test_nothing_both_stays_and_goes(shown: list[Row], held: list[Held], proves_absence: bool):
+    found = compared(shown, held, proves_absence=proves_absence)
     pairs = [
         ("first_absent", "vanished"),
         ("first_absent", "returned"),
@@ -225,46 +233,62 @@ def test_nothing_both_stays_and_goes(told: list[Told], held: list[Held], proves_
 
 def test_an_entity_that_was_to_end_by_now_and_is_gone_vanishes_at_once():
     held = [Held("car1", ends=10), Held("car2", ends=11), Held("car3", missing=True, ends=9), Held("car4")]
-    assert compared([Told("van1")], held, as_of=10) == {"vanished": ["car1", "car3"], "first_absent": ["car2", "car4"]}
-    assert compare(snapshot([Told("van1")]), state(held), proves_absence=True, as_of=at(10)).expired == 2
+    assert compared([Row("van1")], held, as_of=10) == {
+        "vanished": ["car1", "car3"],
+        "first_absent": ["car2", "car4"],
+    }
+    assert compare(snapshot([Row("van1")]), state(held), proves_absence=True, as_of=at(10)).expired == 2
 
 
 def test_an_entity_that_was_to_end_by_now_and_is_still_there_stays():
-    assert compared([Told("car1", PRESENT), Told("car2", UNCHANGED, ends=5)], HELD_TO_END, as_of=10) == {}
+    assert compared([Row("car1", PRESENT), Row("car2", UNCHANGED, ends=5)], HELD_TO_END, as_of=10) == {}
 
 
 def test_without_a_complete_read_or_a_clock_nothing_ends():
-    assert compared([Told("van1")], HELD_TO_END, proves_absence=False, as_of=10) == {}
-    assert compared([Told("van1")], HELD_TO_END) == {"first_absent": ["car1", "car2"]}
+    assert compared([Row("van1")], HELD_TO_END, proves_absence=False, as_of=10) == {}
+    assert compared([Row("van1")], HELD_TO_END) == {"first_absent": ["car1", "car2"]}
     assert compared([], HELD_TO_END, as_of=10) == {}
 
 
-@pytest.mark.parametrize(("held", "told"), [(5, 20), (None, 20), (5, None)])
-def test_another_end_of_the_same_content_is_kept_in_mind(held: int | None, told: int | None):
+@pytest.mark.parametrize(("held", "shown"), [(5, 20), (None, 20), (5, None)])
+def test_another_end_of_the_same_content_is_kept_in_mind(held: int | None, shown: int | None):
     rows = [Held("car1", ends=7), Held("car2", ends=held), Held("car3", ends=7)]
-    events = [Told("car2", UNCHANGED, ends=told), Told("car1", UNCHANGED, ends=7), Told("car3", ends=9)]
+    events = [
+        Row("car2", UNCHANGED, ends=shown),
+        Row("car1", UNCHANGED, ends=7),
+        Row("car3", ends=9),
+    ]
     found = compare(snapshot(events), state(rows), proves_absence=True)
-    assert (found.rescheduled.tolist(), found.ends.to_pylist()) == ([1], [at(told)])
+    assert (found.rescheduled.tolist(), found.ends.to_pylist()) == ([1], [at(shown)])
 
 
 def test_of_contradicting_events_none_counts_or_the_last():
-    told = [Told("car1", content="a"), Told("car2"), Told("car1", content="b"), Told("car1", content="c")]
+    shown = [
+        Row("car1", content="a"),
+        Row("car2"),
+        Row("car1", content="b"),
+        Row("car1", content="c"),
+    ]
 
-    strict = compare(snapshot(told), state([]), proves_absence=True)
-    lenient = compare(snapshot(told), state([]), proves_absence=True, last_wins=True)
+    strict = compare(snapshot(shown), state([]), proves_absence=True)
+    lenient = compare(snapshot(shown), state([]), proves_absence=True, last_wins=True)
 
     assert (strict.conflicting.tolist(), strict.superseded.tolist(), strict.contradictions) == ([0, 2, 3], [], 3)
     assert (lenient.conflicting.tolist(), lenient.superseded.tolist(), lenient.contradictions) == ([], [0, 2], 3)
 
 
 def test_the_last_does_not_win_against_one_that_was_refused():
-    told = [Told("car1", content="a"), Told("car1", QUARANTINED, content=None), Told("car1", content="b")]
+    shown = [
+        Row("car1", content="a"),
+        Row("car1", QUARANTINED, content=None),
+        Row("car1", content="b"),
+    ]
 
-    found = compare(snapshot(told), state([]), proves_absence=True, last_wins=True)
+    found = compare(snapshot(shown), state([]), proves_absence=True, last_wins=True)
 
     assert (found.conflicting.tolist(), found.superseded.tolist()) == ([0, 2], [])
 
 
 def test_a_notification_that_does_not_say_when_its_entity_ends_moves_no_end():
-    events = [Told("car1", UNCHANGED, notified=True)]
+    events = [Row("car1", UNCHANGED, notified=True)]
     assert compare(snapshot(events), state(HELD_TO_END[:1]), proves_absence=False).rescheduled.tolist() == []

@@ -43,7 +43,7 @@ def test_a_confirmed_shrink_passes():
 
 
 @given(st.integers(0, 10_000), st.integers(0, 10_000))
-def test_whoever_may_delete_more_may_delete_less(vanishing: int, held: int):
+def test_a_limit_that_allows_more_deletions_allows_fewer(vanishing: int, held: int):
     if vanishing <= GUARD.limit(held):
         GUARD.check(vanishing, held, confirmed=False)
         GUARD.check(max(0, vanishing - 1), held, confirmed=False)

@@ -59,7 +59,7 @@ class World:
     held: dict[str, HeldStructure] = field(default_factory=dict)
     replica: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     watermark: int = 0
-    told: list[PlannedTransaction] = field(default_factory=list)
+    sent: list[PlannedTransaction] = field(default_factory=list)
 
     def change(self, put: Mapping[str, str], deleted: set[str]) -> None:
         gone = sorted((deleted - put.keys()) & self.there.keys())
@@ -87,7 +87,7 @@ class World:
         return plan
 
     def _gap(self) -> tuple[list[StructureEvent], dict[int, str]]:
-        """The log tells only the newer half: what it didn't change comes as it is now, then the log."""
+        """The log has only the newer half: what it didn't change comes as it is now, then the log."""
         until = (self.watermark + len(self.log)) // 2
         changed = {urn for _, put, _, _ in self.log[until:] for urn in put}
         stayed = {urn: content for urn, content in self.there.items() if urn not in changed}
@@ -105,8 +105,8 @@ class World:
             for urn in [*put, *(each for each in moved if each not in put)]:
                 contents[first + len(events)] = at[urn]
                 events.append(upsert(first + len(events), urn, at[urn], number))
-            told = first + len(events)
-            events += [StructureEvent(told + place, "delete", urn, number) for place, urn in enumerate(gone)]
+            end = first + len(events)
+            events += [StructureEvent(end + place, "delete", urn, number) for place, urn in enumerate(gone)]
         return events, contents
 
     def _before(self, until: int) -> dict[str, str]:
@@ -123,11 +123,11 @@ class World:
         for transaction in plan.transactions:
             for record in transaction.records:
                 if record.event is None:
-                    assert record.urn in self.replica[record.topic], "a tombstone for what nobody has"
+                    assert record.urn in self.replica[record.topic], "a tombstone for what no topic has"
                     del self.replica[record.topic][record.urn]
                 else:
                     self.replica[record.topic][record.urn] = contents[record.event]
-        self.told += plan.transactions
+        self.sent += plan.transactions
         for urn, held in plan.changes.items():
             if held is None:
                 del self.held[urn]
@@ -179,11 +179,11 @@ def test_it_makes_no_difference_where_runs_cut_the_log(histories, cuts, routes):
     at_once.run("log")
     in_pieces.run("log")
 
-    assert [shape(transaction) for transaction in at_once.told if not transaction.deletions] == [
-        shape(transaction) for transaction in in_pieces.told if not transaction.deletions
+    assert [shape(transaction) for transaction in at_once.sent if not transaction.deletions] == [
+        shape(transaction) for transaction in in_pieces.sent if not transaction.deletions
     ]
-    assert [(each.id, {*shape(each)}) for each in at_once.told] == [
-        (each.id, {*shape(each)}) for each in in_pieces.told
+    assert [(each.id, {*shape(each)}) for each in at_once.sent] == [
+        (each.id, {*shape(each)}) for each in in_pieces.sent
     ]
 
 
@@ -198,9 +198,9 @@ def test_transactions_are_in_order_pure_and_name_a_place_once(histories, routes)
     for put, deleted in histories:
         world.change(put, deleted)
     world.run("log")
-    places = [(each.id, each.deletions) for each in world.told]
+    places = [(each.id, each.deletions) for each in world.sent]
     assert places == sorted(set(places))
-    for transaction in world.told:
+    for transaction in world.sent:
         assert transaction.records
         assert all((record.event is None) == transaction.deletions for record in transaction.records)
         assert len(set(shape(transaction))) == len(transaction.records)
@@ -208,7 +208,7 @@ def test_transactions_are_in_order_pure_and_name_a_place_once(histories, routes)
 
 @settings(max_examples=200, deadline=None)
 @given(CONTENTS)
-def test_what_is_referred_to_stands_before_what_refers_to_it(contents):
+def test_what_is_referred_to_comes_before_what_refers_to_it(contents):
     world = World(ROUTES[0])
     world.change(contents, set())
     plan = world.run("log")

@@ -62,8 +62,8 @@ def planned(
     deletes: bool = True,
     **run: object,
 ) -> StructurePlan:
-    telling = PublishMode(7, everything=everything, sends=sends, deletes=deletes)
-    return plan_structures(events, held or {}, routes, StructureRun(telling, **run))  # type: ignore[arg-type]
+    mode = PublishMode(7, everything=everything, sends=sends, deletes=deletes)
+    return plan_structures(events, held or {}, routes, StructureRun(mode, **run))  # type: ignore[arg-type]
 
 
 def sent(plan: StructurePlan) -> list[tuple[int | None, str]]:
@@ -79,7 +79,7 @@ def sent(plan: StructurePlan) -> list[tuple[int | None, str]]:
     return shown
 
 
-def test_each_transaction_of_the_registry_is_told_by_itself_its_deletions_last():
+def test_each_transaction_of_the_registry_is_sent_by_itself_its_deletions_last():
     events = [upsert(0, A, "a", 4), upsert(1, B, "b", 4), upsert(2, A, "c", 6), other(3, "delete", B, 6)]
 
     plan = planned(events)
@@ -155,7 +155,7 @@ def test_contradictions_in_a_snapshot_are_refused_and_delete_nothing():
     assert (plan.verdicts[0], plan.repeated) == (ChangeKind.QUARANTINED, 1)
 
 
-def test_what_the_log_tells_behind_a_catch_up_contradicts_nothing():
+def test_what_the_log_shows_after_a_gap_recovery_contradicts_nothing():
     events = [upsert(0, B, "b", 3), upsert(1, A, "a", 4), upsert(2, A, "b", 5)]
 
     plan = planned(events, had(A="x"), refuses_contradictions=True, proves_absence=True)

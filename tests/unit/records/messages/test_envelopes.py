@@ -125,7 +125,7 @@ def test_the_media_type_is_that_of_the_format(form, media_type):
     assert headers(wrapped, upsert(wrapped).headers)["content-type"] == media_type
 
 
-def test_what_no_event_can_tell_is_refused_and_its_deletion_goes_out_bare():
+def test_what_no_event_can_show_is_refused_and_its_deletion_goes_out_bare():
     odd = ContextIdentity("vehicles", "/4wheels", "car\u0085", "car")
     for wrapped in (made("binary"), made("structured")):
         with pytest.raises(CloudEventError) as caught:

@@ -130,25 +130,25 @@ def test_the_forms_that_a_source_sent_are_handed_on():
     element = {"id": "car1", "type": "car", "isPattern": "true", "attributes": []}
     lines = {"message": {"format": "cygnus-lines"}, "topics": {"keep": "history"}}
 
-    def told(**changes: Any) -> bytes:
+    def body(**changes: Any) -> bytes:
         return renderer(publication(**changes))(CAR, entity, None, RECEIVED_MS, received, element).value
 
-    assert told(message={"format": "ngsi-ld"}).startswith(
+    assert body(message={"format": "ngsi-ld"}).startswith(
         b'{"id":"urn:ngsi-ld:car:car1","type":"car","speed":{"type":"Property","value":1},"@context":'
     )
-    assert told(message={"format": "ngsiv1"}) == b'{"id":"car1","type":"car","isPattern":"true","attributes":[]}'
-    assert told(**lines).endswith(b'"body":{"attributes":[],"type":"car","isPattern":"true","id":"car1"}}')
+    assert body(message={"format": "ngsiv1"}) == b'{"id":"car1","type":"car","isPattern":"true","attributes":[]}'
+    assert body(**lines).endswith(b'"body":{"attributes":[],"type":"car","isPattern":"true","id":"car1"}}')
 
 
-def test_an_instance_of_an_attribute_stands_under_its_own_name_where_there_are_no_instances():
+def test_an_instance_of_an_attribute_is_under_its_own_name_where_there_are_no_instances():
     whole = {"id": "car1", "type": "car", "speed": {"value": 1}, "speed:urn:gps": {"value": 2}}
 
-    def told(form: str) -> bytes:
+    def body(form: str) -> bytes:
         write = renderer(publication(message={"format": form}, topics={"data_model": "dm-by-attribute"}))
         return write(CAR, whole, AttributeName("speed", "urn:gps"), RECEIVED_MS).value
 
-    assert told("ngsiv2") == b'{"id":"car1","type":"car","speed:urn:gps":{"value":2}}'
-    assert orjson.loads(told("ngsi-ld"))["speed"] == {"type": "Property", "value": 2}
+    assert body("ngsiv2") == b'{"id":"car1","type":"car","speed:urn:gps":{"value":2}}'
+    assert orjson.loads(body("ngsi-ld"))["speed"] == {"type": "Property", "value": 2}
 
 
 MAPPINGS = """{"serviceMappings": [{"originalService": "^vehicles$", "newService": "fleet", "servicePathMappings": [
@@ -172,7 +172,7 @@ def test_name_mappings_change_the_topic_and_the_lines_service_and_nothing_else()
     )
 
 
-def test_the_header_of_a_line_tells_the_service_its_maker_is_told():
+def test_the_header_of_a_line_has_the_service_that_its_maker_returns():
     make = cygnus_line_maker(lambda identity, attribute: f"mapped_{identity.service}_{attribute}")
     entity: Any = parse_json(BODY)
 

@@ -44,11 +44,11 @@ def headers(wrapped: StructureEnvelope, values: tuple[bytes | None, ...]) -> dic
     return constant | {name: value for name, value in varying if value is not None}
 
 
-def event(kind: str, told: StructureContent, message: bytes) -> dict[str, object]:
+def event(kind: str, content: StructureContent, message: bytes) -> dict[str, object]:
     """The event as a consumer reads it."""
     wrapped = made(kind)
-    value = wrapped.event(told, message) if wrapped.is_structured else message
-    return decode(headers(wrapped, wrapped.headers(told)), URN.encode(), value)
+    value = wrapped.event(content, message) if wrapped.is_structured else message
+    return decode(headers(wrapped, wrapped.headers(content)), URN.encode(), value)
 
 
 @pytest.mark.parametrize("kind", ["binary", "structured"])
@@ -88,12 +88,12 @@ def test_only_what_varies_has_a_column():
     assert made("binary").constant == (("ce_specversion", "1.0"),)
     assert made("structured").columns == ("ce_specversion", *attributes, "content-type")
     assert made("structured").constant == ()
-    told = made("structured").headers(content())
-    assert headers(made("structured"), told) == {"content-type": b"application/cloudevents+json"}
+    sent = made("structured").headers(content())
+    assert headers(made("structured"), sent) == {"content-type": b"application/cloudevents+json"}
 
 
 @pytest.mark.parametrize(
-    ("media_type", "message", "member", "stands"),
+    ("media_type", "message", "member", "expected"),
     [
         (XML, b'<?xml version="1.0"?>\n<a b="c"/>', "data", b'"<?xml version=\\"1.0\\"?>\\n<a b=\\"c\\"/>"'),
         # Not the UTF-8 that a text without a charset is: its bytes stay what they are.
@@ -108,16 +108,16 @@ def test_only_what_varies_has_a_column():
         (None, b"<a/>", "data_base64", None),
     ],
 )
-def test_a_message_stands_in_json_as_what_its_media_type_says_and_is_never_changed(media_type, message, member, stands):
+def test_a_message_is_in_json_as_what_its_media_type_says_and_is_never_changed(media_type, message, member, expected):
     value = made("structured").event(content(media_type=media_type), message)
     found = orjson.loads(value)
 
     assert {"data", "data_base64"} & found.keys() == {member}
     assert found.get("datacontenttype") == media_type
-    if stands is None:
+    if expected is None:
         assert b64decode(found["data_base64"]) == message
     else:
-        assert value.endswith(b',"data":' + stands + b"}")
+        assert value.endswith(b',"data":' + expected + b"}")
 
 
 MESSAGES = (
@@ -129,10 +129,10 @@ MESSAGES = (
 def test_whatever_a_message_is_its_bytes_come_back(message, media_type):
     value = made("structured").event(content(media_type=media_type), message)
 
-    found, told = message_in(value)
+    found, declared = message_in(value)
 
-    assert told == media_type
-    # White space around JSON is no part of it, and a reader can't tell it from the event's own.
+    assert declared == media_type
+    # White space around JSON is no part of it, and a reader can't distinguish it from the event's own.
     assert found == message or (media_type == JSON and found == message.strip())
 
 
@@ -146,8 +146,8 @@ def test_what_is_no_structured_event_holds_no_message(value):
 
 def test_the_id_is_of_the_registrys_transaction():
     ids = {
-        made("binary").headers(told)[0]
-        for told in (
+        made("binary").headers(each)[0]
+        for each in (
             content(),
             content(occasion=RunReference(registry_transaction=8, modified_at=AT)),
             content(content_hash=b"\x02" * 32),
@@ -159,7 +159,7 @@ def test_the_id_is_of_the_registrys_transaction():
     assert made("binary").deletion(content())[0] not in ids
 
 
-def test_what_no_event_can_tell_is_refused_and_its_deletion_goes_out_bare():
+def test_what_no_event_can_show_is_refused_and_its_deletion_goes_out_bare():
     odd = content(urn=f"{URN}\u0085")
     for wrapped in (made("binary"), made("structured")):
         for urn, media_type, attribute in ((odd.urn, XML, "subject"), (URN, "no type", "datacontenttype")):

@@ -41,7 +41,7 @@ def test_a_structure_of_several_routes_goes_to_the_topics_of_all_each_once():
     assert found.topics == {OLD: ("codelists", "all", "ecb"), BIS: ("codelists", "all")}
 
 
-def test_what_no_route_selects_is_told():
+def test_what_no_route_selects_is_reported():
     found = router(("Codelist=ECB:*(*)", "ecb")).route([OLD, BIS, "no urn"])
     assert found.topics == {OLD: ("ecb",)}
     assert found.unrouted == (BIS, "no urn")
@@ -67,7 +67,7 @@ def test_a_structure_whose_topic_is_illegal_is_refused_and_the_others_go_on():
     assert found.unrouted == ()
 
 
-def test_topics_that_kafka_takes_for_one_are_told():
+def test_topics_that_kafka_takes_for_one_are_reported():
     dotted, underscored = (MODEL + f"codelist.Codelist={agency}:CL(1.0)" for agency in ("ECB.STA", "ECB_STA"))
     assert router(("*", "{agency}")).route([dotted, underscored]).clashes == (("ECB.STA", "ECB_STA"),)
     assert router(("*", "{agency}")).route([dotted, BIS]).clashes == ()

@@ -9,7 +9,7 @@ from random import Random
 import httpx
 import pytest
 
-from builders.comparing import Held, Told, snapshot, state
+from builders.comparing import Held, Row, snapshot, state
 from contexture.records.changes import ChangeKind, compare
 from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.ngsi.broker import EntityPage
@@ -131,4 +131,4 @@ def _vanished(met: list[str], held: list[Held]) -> set[str]:
 
 def _snapshot(met: list[str]) -> object:
     # Two rows of one entity are two of its versions; the later row is the newer one.
-    return snapshot(Told(one, ChangeKind.PRESENT, None, minute) for minute, one in enumerate(met))
+    return snapshot(Row(one, ChangeKind.PRESENT, None, minute) for minute, one in enumerate(met))

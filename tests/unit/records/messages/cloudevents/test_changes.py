@@ -27,7 +27,7 @@ LIST = StructureIdentity("urn:sdmx:org.sdmx.infomodel.codelist.Codelist=BIS:CL_F
 ML = "application/vnd.sdmx.structure+xml;version=2.1"
 
 
-def told(
+def attributes(
     operation: Any = "upsert",
     identity: ContextIdentity = CAR,
     attribute: AttributeName | None = None,
@@ -46,8 +46,8 @@ def told(
     return {name: value for name, value in zip(CONTEXT_ATTRIBUTES, values, strict=True) if value is not None}
 
 
-def test_an_entity_is_told_by_its_id_in_its_service_and_path():
-    assert told() == {
+def test_an_entity_is_shown_by_its_id_in_its_service_and_path():
+    assert attributes() == {
         "id": "b3895f838bf9a7072ad31e44fe9f60ac",
         "source": "/ngsi/context_broker/vehicles/4wheels",
         "type": "contexture.ngsi.entity.upsert",
@@ -57,8 +57,8 @@ def test_an_entity_is_told_by_its_id_in_its_service_and_path():
     }
 
 
-def test_an_attribute_is_told_by_name_and_instance():
-    speed = told(attribute=AttributeName("speed", "urn:gps"), occasion=RunReference(modified_at=NINE))
+def test_an_attribute_is_shown_by_name_and_instance():
+    speed = attributes(attribute=AttributeName("speed", "urn:gps"), occasion=RunReference(modified_at=NINE))
 
     assert {name: speed[name] for name in speed if name != "id"} == {
         "source": "/ngsi/context_broker/vehicles/4wheels",
@@ -71,47 +71,47 @@ def test_an_attribute_is_told_by_name_and_instance():
     }
 
 
-def test_c12_a_deletion_has_no_time_for_nobody_says_when_it_happened():
-    gone = told("delete")
+def test_c12_a_deletion_has_no_time_because_its_moment_is_unknown():
+    gone = attributes("delete")
 
     assert gone["type"] == "contexture.ngsi.entity.delete"
     assert "time" not in gone
-    assert gone["id"] != told()["id"]
+    assert gone["id"] != attributes()["id"]
 
 
 def test_an_id_is_the_same_on_a_retry():
-    assert told()["id"] == told()["id"] == "b3895f838bf9a7072ad31e44fe9f60ac"
+    assert attributes()["id"] == attributes()["id"] == "b3895f838bf9a7072ad31e44fe9f60ac"
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        told(content=OTHER),
-        told("delete"),
-        told(identity=ContextIdentity("vehicles", "/4wheels", "car2", "car")),
-        told(identity=ContextIdentity("vehicles", "/2wheels", "car1", "car")),
-        told(attribute=AttributeName("speed")),
-        told(occasion=RunReference(modified_at=NINE)),
-        told(occasion=RunReference(otherwise="1772352000000000")),
-        told(occasion=RunReference(registry_transaction=5)),
+        attributes(content=OTHER),
+        attributes("delete"),
+        attributes(identity=ContextIdentity("vehicles", "/4wheels", "car2", "car")),
+        attributes(identity=ContextIdentity("vehicles", "/2wheels", "car1", "car")),
+        attributes(attribute=AttributeName("speed")),
+        attributes(occasion=RunReference(modified_at=NINE)),
+        attributes(occasion=RunReference(otherwise="1772352000000000")),
+        attributes(occasion=RunReference(registry_transaction=5)),
     ],
 )
-def test_an_id_is_another_for_whatever_else_is_told(other):
-    assert other["id"] != told()["id"]
+def test_an_id_is_another_for_whatever_else_is_shown(other):
+    assert other["id"] != attributes()["id"]
 
 
 def test_content_that_comes_back_has_a_new_id():
     ids = [
-        told(content=content, occasion=RunReference(modified_at=at))["id"]
+        attributes(content=content, occasion=RunReference(modified_at=at))["id"]
         for content, at in ((CONTENT, EIGHT), (OTHER, NINE))
     ]
-    again = told(content=CONTENT, occasion=RunReference(modified_at=datetime(2026, 3, 1, 10, tzinfo=UTC)))["id"]
+    again = attributes(content=CONTENT, occasion=RunReference(modified_at=datetime(2026, 3, 1, 10, tzinfo=UTC)))["id"]
 
     assert len({*ids, again}) == 3
 
 
 def test_names_are_escaped_in_the_source_and_an_absent_service_and_type_are_nothing():
-    odd = told(identity=ContextIdentity("", "/parks/Plaza España", "café 1", ""))
+    odd = attributes(identity=ContextIdentity("", "/parks/Plaza España", "café 1", ""))
 
     assert odd["source"] == "/ngsi/context_broker//parks/Plaza%20Espa%C3%B1a"
     assert odd["subject"] == "café 1"
@@ -129,7 +129,7 @@ def structure(operation: Any = "upsert", **changes: Any) -> dict[str, str]:
     return structure_attributes(operation, LIST, **{**settings, **changes})
 
 
-def test_a_structure_is_told_by_its_urn():
+def test_a_structure_is_shown_by_its_urn():
     assert structure() == {
         "specversion": "1.0",
         "id": "3eabca8836fe3b8812401db0dfcb3860",
@@ -154,11 +154,11 @@ def test_a_structures_id_follows_the_registrys_transaction():
     assert structure()["id"] != structure(occasion=RunReference(registry_transaction=42, modified_at=NINE))["id"]
 
 
-def test_structures_are_told_in_both_modes():
-    told = structure()
+def test_structures_are_sent_in_both_modes():
+    shown = structure()
     for mode in ("binary", "structured"):
-        sent = encode({**told, "data": b"<mes:Structure/>"}, mode=mode)
-        assert decode(sent.headers, None, sent.value) == {**told, "data": "<mes:Structure/>"}
+        sent = encode({**shown, "data": b"<mes:Structure/>"}, mode=mode)
+        assert decode(sent.headers, None, sent.value) == {**shown, "data": "<mes:Structure/>"}
 
 
 def test_media_types_with_a_schema_are_those_that_registries_send():

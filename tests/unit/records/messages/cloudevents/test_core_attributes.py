@@ -117,13 +117,13 @@ def test_c05_the_version_is_1_0(version: object) -> None:
 
 
 def test_c06_encoding_again_gives_the_same_record() -> None:
-    told = event(time=datetime(2026, 3, 1, tzinfo=UTC), data={"a": 1})
+    sent_event = event(time=datetime(2026, 3, 1, tzinfo=UTC), data={"a": 1})
 
     for mode in ("binary", "structured"):
-        assert encode(told, mode=mode) == encode(told, mode=mode)  # type: ignore[arg-type]
+        assert encode(sent_event, mode=mode) == encode(sent_event, mode=mode)  # type: ignore[arg-type]
 
 
-def test_c07_an_attribute_that_stands_twice_is_refused() -> None:
+def test_c07_an_attribute_that_occurs_twice_is_refused() -> None:
     named = [(f"ce_{name}", str(value).encode()) for name, value in EVENT.items()]
     for twice in (("ce_id", b"17"), ("CE_ID", b"18")):
         with pytest.raises(CloudEventError) as caught:

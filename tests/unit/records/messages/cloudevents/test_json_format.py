@@ -41,10 +41,10 @@ def test_j01_extensions_are_members_beside_the_others() -> None:
 
 
 def test_j02_truth_values_and_integers_are_written_and_read_as_such() -> None:
-    told = event(extint=42, extbool=False, exttext="42")
+    sent_event = event(extint=42, extbool=False, exttext="42")
 
-    assert body(extint=42, extbool=False, exttext="42") == told
-    assert read(told) == told
+    assert body(extint=42, extbool=False, exttext="42") == sent_event
+    assert read(sent_event) == sent_event
 
 
 def test_j03_null_means_that_an_attribute_is_not_set() -> None:
@@ -171,8 +171,8 @@ def test_a_structured_value_that_is_no_json_object_is_refused(value: bytes) -> N
 
 @pytest.mark.parametrize("value", [b"", b"NaN", b'{"a":1', b"1E400", b"[" * 100_000, b"9" * 5000])
 def test_bytes_that_are_no_json_stay_bytes(value: bytes) -> None:
-    told = event(datacontenttype="application/json", data=value)
+    sent_event = event(datacontenttype="application/json", data=value)
 
     for mode in ("binary", "structured"):
-        sent = record(mode, **told)  # type: ignore[arg-type]
+        sent = record(mode, **sent_event)  # type: ignore[arg-type]
         assert set(decode(sent.headers, None, sent.value)) == {*EVENT, "datacontenttype", "data_base64"}

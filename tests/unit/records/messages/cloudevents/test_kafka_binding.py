@@ -38,13 +38,13 @@ def test_k02_a_record_that_is_copied_keeps_its_key_whatever_its_partitionkey_say
 
 
 def test_k03_one_event_is_the_same_event_in_both_modes() -> None:
-    told = event(
+    sent_event = event(
         subject="car1", time="2026-03-01T08:00:00Z", datacontenttype="application/json", data={"speed": [1, None]}
     )
 
     for mode in BOTH:
-        sent = encode(told, mode=mode)
-        assert decode(sent.headers, sent.key, sent.value) == told
+        sent = encode(sent_event, mode=mode)
+        assert decode(sent.headers, sent.key, sent.value) == sent_event
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,10 @@ def test_k03_one_event_is_the_same_event_in_both_modes() -> None:
     ],
 )
 def test_k03_bytes_are_the_same_data_in_both_modes(media_type: str, data: bytes, decoded: Mapping[str, object]) -> None:
-    told = event(datacontenttype=media_type, data=data)
+    sent_event = event(datacontenttype=media_type, data=data)
 
     for mode in BOTH:
-        sent = encode(told, mode=mode)
+        sent = encode(sent_event, mode=mode)
         assert decode(sent.headers, None, sent.value) == {**EVENT, "datacontenttype": media_type, **decoded}
 
 
@@ -204,11 +204,11 @@ def test_k13_what_no_key_can_be_is_refused(key: Any) -> None:
 
 
 def test_k14_a_mapper_may_take_the_key_from_anywhere() -> None:
-    told = event(data={"car": {"plate": "X1"}})
+    sent_event = event(data={"car": {"plate": "X1"}})
 
-    assert encode(told, mode="binary", key_mapper=lambda given: given["data"]["car"]["plate"]).key == b"X1"  # type: ignore[index]
-    assert encode(told, mode="binary", key="own", key_mapper=lambda _: None).key == b"own"
-    assert encode(told, mode="binary", key="own", key_mapper=lambda _: b"\x01").key == b"\x01"
+    assert encode(sent_event, mode="binary", key_mapper=lambda given: given["data"]["car"]["plate"]).key == b"X1"  # type: ignore[index]
+    assert encode(sent_event, mode="binary", key="own", key_mapper=lambda _: None).key == b"own"
+    assert encode(sent_event, mode="binary", key="own", key_mapper=lambda _: b"\x01").key == b"\x01"
 
 
 @pytest.mark.parametrize("mode", BOTH)
@@ -246,7 +246,7 @@ def test_k17_a_key_from_outside_adds_no_attribute() -> None:
 
 
 @pytest.mark.parametrize("media_type", ['Text/Plain; format="a \\"b\\"; c"', "application/json ; charset=UTF-8"])
-def test_k18_the_media_type_stands_in_content_type_as_it_was_given(media_type: str) -> None:
+def test_k18_the_media_type_is_in_content_type_as_it_was_given(media_type: str) -> None:
     found = headers(datacontenttype=media_type, data="x")
 
     assert found["content-type"] == media_type.encode()
@@ -274,7 +274,7 @@ def test_k20_an_event_without_data_is_a_tombstone_in_binary_mode() -> None:
 
 
 def test_k21_every_attribute_and_extension_is_a_header_of_its_own_both_ways() -> None:
-    told = event(
+    sent_event = event(
         datacontenttype="application/json",
         dataschema="https://example.org/schema",
         subject="car1",
@@ -286,11 +286,11 @@ def test_k21_every_attribute_and_extension_is_a_header_of_its_own_both_ways() ->
         exturi="https://example.org/",
     )
 
-    found = headers(**told)
+    found = headers(**sent_event)
 
     assert len(found) == 13
     assert (found["ce_extbool"], found["ce_extint"], found["ce_extbytes"]) == (b"false", b"0", b"AP8=")
-    assert decode(found, None, None) == {**told, "extbool": "false", "extint": "0", "extbytes": "AP8="}
+    assert decode(found, None, None) == {**sent_event, "extbool": "false", "extint": "0", "extbytes": "AP8="}
 
 
 def test_k22_headers_are_utf_8_and_not_percent_encoded() -> None:
@@ -311,10 +311,10 @@ def test_k23_names_are_read_in_any_case() -> None:
 
 
 def test_k23_names_and_values_may_be_text_or_bytes() -> None:
-    told = [(label.encode(), value.decode()) for label, value in LEAST.items()]
+    sent_event = [(label.encode(), value.decode()) for label, value in LEAST.items()]
 
-    assert decode(told, None, None) == EVENT
-    assert attribute_refused([*told, (b"ce_\xff", "x")]) == "\ufffd"
+    assert decode(sent_event, None, None) == EVENT
+    assert attribute_refused([*sent_event, (b"ce_\xff", "x")]) == "\ufffd"
 
 
 @pytest.mark.parametrize("label", ["ce_datacontenttype", "contentType"])

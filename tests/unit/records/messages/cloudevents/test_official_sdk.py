@@ -22,15 +22,15 @@ kafka: Any = pytest.importorskip("cloudevents.core.bindings.kafka", reason="the 
 MODES: tuple[Mode, ...] = ("binary", "structured")
 
 
-def read(told: dict[str, object], mode: Mode, key: str | None = None) -> Any:
+def read(sent_event: dict[str, object], mode: Mode, key: str | None = None) -> Any:
     """The event that the SDK finds in our record."""
-    sent = encode(told, mode=mode, key=key)
+    sent = encode(sent_event, mode=mode, key=key)
     return kafka.from_kafka_event(kafka.KafkaMessage(dict(sent.headers), sent.key, sent.value))
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_sdk_reads_attributes_and_json(mode):
-    told = event(
+    sent_event = event(
         subject="Euro € 😀 50%",
         time="2026-03-01T08:00:00Z",
         dataschema="https://example.org/schema",
@@ -39,11 +39,11 @@ def test_the_sdk_reads_attributes_and_json(mode):
         data={"speed": [1.5, None, True]},
     )
 
-    found = read(told, mode, key=None)
+    found = read(sent_event, mode, key=None)
 
     attributes = found.get_attributes()
-    assert {name: attributes[name] for name in told if name not in {"data", "time"}} == {
-        name: value for name, value in told.items() if name not in {"data", "time"}
+    assert {name: attributes[name] for name in sent_event if name not in {"data", "time"}} == {
+        name: value for name, value in sent_event.items() if name not in {"data", "time"}
     }
     assert attributes["time"] == datetime(2026, 3, 1, 8, tzinfo=UTC)
     assert found.get_data() == {"speed": [1.5, None, True]}
@@ -59,7 +59,7 @@ def test_the_sdk_reads_bytes(mode):
 @pytest.mark.parametrize("mode", MODES)
 def test_the_sdk_reads_the_change_of_a_structure(mode):
     urn = "urn:sdmx:org.sdmx.infomodel.codelist.Codelist=BIS:CL_FREQ(1.0)"
-    told = structure_attributes(
+    sent_event = structure_attributes(
         "upsert",
         StructureIdentity(urn),
         connection="registry",
@@ -68,10 +68,10 @@ def test_the_sdk_reads_the_change_of_a_structure(mode):
         media_type="application/vnd.sdmx.structure+json;version=2.0.0",
     )
 
-    found = read({**told, "data": {"data": {}}}, mode)
+    found = read({**sent_event, "data": {"data": {}}}, mode)
 
     assert found.get_subject() == urn
-    assert found.get_id() == told["id"]
+    assert found.get_id() == sent_event["id"]
     assert found.get_data() == {"data": {}}
 
 
