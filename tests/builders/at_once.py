@@ -1,4 +1,4 @@
-"""What is told at once is told long before brokers are given up, however busy the machine is."""
+"""An error that is immediate is raised long before brokers are given up, however busy the machine is."""
 
 from __future__ import annotations
 

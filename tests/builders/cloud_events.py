@@ -27,7 +27,7 @@ def record(mode: Mode, **changes: Any) -> Record:
 
 
 def headers(**changes: Any) -> dict[str, bytes]:
-    """The headers of such an event in binary mode, each of which stands there once."""
+    """Returns the headers of such an event in binary mode, each of which occurs once."""
     found = record("binary", **changes).headers
     assert len(dict(found)) == len(found)
     return dict(found)

@@ -20,8 +20,8 @@ LEGACY = {**HEADERS, "ngsiv2-attrsformat": "legacy"}
 
 def entity(number: int, **attributes: float) -> dict[str, object]:
     """A car with numbers."""
-    told = {name: {"type": "Number", "value": value, "metadata": {}} for name, value in attributes.items()}
-    return {"id": f"car{number}", "type": "car", **told}
+    members = {name: {"type": "Number", "value": value, "metadata": {}} for name, value in attributes.items()}
+    return {"id": f"car{number}", "type": "car", **members}
 
 
 def gone(number: int) -> dict[str, object]:

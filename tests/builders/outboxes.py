@@ -81,15 +81,15 @@ def outbox(
     return manifest
 
 
-def say_whom(storage: Home, manifest: Manifest, *told: Sequence[Sequence[str]]) -> None:
-    """Lets the records of an outbox say whom they tell: for each shard names for each record, else by their keys."""
+def say_whom(storage: Home, manifest: Manifest, *listed: Sequence[Sequence[str]]) -> None:
+    """Writes the entities of the records of an outbox: for each shard names for each record, else by their keys."""
     folder = PublicationPaths(manifest.publication)
     for number, shard in enumerate(manifest.shards):
         if not shard.records:
             continue
         path = storage.path(f"{folder.shard(manifest.outbox, number)}/part-00000.parquet")
         table = pq.read_table(path)
-        names = told[number] if told else [[key.decode()] for key in table.column("key").to_pylist()]
+        names = listed[number] if listed else [[key.decode()] for key in table.column("key").to_pylist()]
         column = [b"".join(identity_hash(name.encode()) for name in each) for each in names]
         pq.write_table(table.append_column(IDENTITIES, pa.array(column, pa.binary())), path)
 

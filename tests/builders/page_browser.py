@@ -62,7 +62,7 @@ class FakeAirflow:
 
 
 class FakeApi:
-    """Airflow's public interface; keeps what it was asked, by whom, and answers as told."""
+    """Airflow's public interface; keeps each request and its user, and responds as a test sets."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str, Any, str | None]] = []
@@ -115,7 +115,7 @@ class Browser:
     def post(
         self, path: str, user: str | None = "ana", *, headers: Mapping[str, str] | None = None, **form: Any
     ) -> Any:
-        """Sends a form; `headers`: what tells where it comes from."""
+        """Sends a form; `headers`: those that name its origin."""
         given = {"origin": ORIGIN} if headers is None else headers
         who = {"x-user": user, "cookie": f"who={user}"} if user else {}
         return self._client.post(f"{self._root}/{path}", headers={**who, **given}, data=form, follow_redirects=False)

@@ -1,4 +1,4 @@
-"""What the pages tell a reader to type, so that tests type the same.
+"""What the pages instruct a reader to type, so that tests type the same.
 
 `block(page, containing)` is how a test takes a block from a page. Both are literals there, or constants of the module:
 `tests/unit/documentation/test_inventory.py` finds by them which blocks are run, and by which test.

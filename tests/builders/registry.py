@@ -49,7 +49,7 @@ SEX_AND_FLOW = structures.ml(
 
 
 class Client:
-    """Asks a registry whose clock stands still at `START`."""
+    """Queries a registry whose clock always shows `START`."""
 
     def __init__(self, face: Face = "fmr", version: str = "12.4.2") -> None:
         self.registry = Registry(face, version=version)

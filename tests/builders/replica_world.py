@@ -195,7 +195,7 @@ class Instance:
             finally:
                 self._cluster.script["commit_transaction"] = []
             if find_resume_point(reader, ledger.read(0)).superseded:
-                # A flush of another instance shows more: the next run begins where state stands.
+                # A flush of another instance shows more: the next run begins at the state.
                 self._outboxes.set_status(manifest.outbox, "abandoned", reason="something later was sent")
                 return
         if crash == "sent":
@@ -251,22 +251,22 @@ class World:
         self.registry = FakeRegistry(has_log=has_log)
         self.cluster = FakeCluster()
         self.publication = registry_publication(**changes)
-        self._told_before = 0
+        self._sent_before = 0
         make = partial(Instance, registry=self.registry, cluster=self.cluster, publication=self.publication)
         self.instances = [make(home / str(number)) for number in range(instances)]
 
     def began(self) -> None:
-        """What was sent so far is no longer among what was `told`."""
-        self._told_before = len(self.cluster.transactions)
+        """Leaves out of `told` what was sent so far."""
+        self._sent_before = len(self.cluster.transactions)
 
     def told(self) -> list[tuple[int, bool, int]]:
         """Of each transaction of Kafka: the registry's, whether it deletes, and how many records it has."""
-        told = []
-        for transaction in self.cluster.transactions[self._told_before :]:
+        transactions = []
+        for transaction in self.cluster.transactions[self._sent_before :]:
             records = [sent for sent in transaction if not sent.topic.startswith("contexture.")]
             number = int(dict(records[0].headers)["contexture_registry_transaction"])  # type: ignore[call-overload]
-            told.append((number, records[0].value is None, len(records)))
-        return told
+            transactions.append((number, records[0].value is None, len(records)))
+        return transactions
 
     def replica(self) -> Mapping[str, Mapping[str, bytes]]:
         """What a read-committed reader has who applies every transaction, by topic and key."""

@@ -80,7 +80,7 @@ def reading(registry: FakeRegistry, home: Path, media_type: str = MEDIA_TYPE, **
 
 def read_here(reading: ReadTask, shares: Sequence[TaskShare]) -> list[TaskResult]:
     """Tasks, one after the other."""
-    return [told for share in shares for told in read_share(reading, share)]
+    return [result for share in shares for result in read_share(reading, share)]
 
 
 def intake(

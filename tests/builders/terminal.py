@@ -31,8 +31,8 @@ class Terminal:
 
     def set(self, script: str) -> None:
         """Runs a script and keeps the variables that it exports."""
-        told = self.run(f"{script}\nenv -0")
-        self.variables = dict(each.split("=", 1) for each in told.stdout.split("\0") if "=" in each)
+        printed = self.run(f"{script}\nenv -0")
+        self.variables = dict(each.split("=", 1) for each in printed.stdout.split("\0") if "=" in each)
 
     def run(self, script: str, *, code: int = 0, given: str = "") -> subprocess.CompletedProcess[str]:
         """Runs a script, which ends as expected; `given` is its standard input."""
@@ -77,7 +77,7 @@ class Terminal:
 def behind_make(script: str) -> list[str]:
     """The words that `make …` would execute at last, without its Python; it makes nothing, and installs nothing."""
     command = re.sub(r"^make\b", "make --dry-run --no-print-directory", script.split("  #")[0].strip())
-    # A make that runs these tests would tell this one how it was called.
+    # A make that runs these tests would pass its own options to this one.
     own = {name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}}
     done = subprocess.run(["bash", "-c", command], cwd=PROJECT, env=own, capture_output=True, text=True, check=True)
     *_, last = done.stdout.replace("\\\n", " ").strip().splitlines()

@@ -25,7 +25,7 @@ class AirflowRest:
 
     @property
     def variables(self) -> dict[str, str]:
-        """What tells the command line where Airflow is, and who asks."""
+        """The settings of the command line: where Airflow is, and the user."""
         return {"CONTEXTURE_AIRFLOW_URL": self.url, "CONTEXTURE_AIRFLOW_TOKEN": "t"}
 
 
@@ -38,7 +38,7 @@ def airflow_rest() -> Iterator[AirflowRest]:
             self.answer({"is_paused": False, "dag_runs": [], "pools": []})
 
         def do_POST(self) -> None:
-            told.started.append((self.path, json.loads(self.rfile.read(int(self.headers["Content-Length"])))))
+            airflow.started.append((self.path, json.loads(self.rfile.read(int(self.headers["Content-Length"])))))
             self.answer({"dag_run_id": "manual__1", "id": 1})
 
         def answer(self, document: object) -> None:
@@ -50,7 +50,7 @@ def airflow_rest() -> Iterator[AirflowRest]:
             return
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        told = AirflowRest(f"http://127.0.0.1:{server.server_port}")
+        airflow = AirflowRest(f"http://127.0.0.1:{server.server_port}")
         Thread(target=server.serve_forever, daemon=True).start()
-        yield told
+        yield airflow
         server.shutdown()

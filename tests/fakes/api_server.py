@@ -37,12 +37,12 @@ def main() -> None:
         for role in ("viewer", "op", "admin")
     }
     tokens |= {"nobody": None, "forged": "eyJhbGciOiJub25lIn0.e30."}
-    told = {user: _answers(client, token) for user, token in tokens.items()}
-    told["acts"] = {user: _resumes(client, token) for user, token in tokens.items()}
-    told["asked"] = _answers(client, tokens["viewer"], ask=True)
-    told["answered"] = _answers(client, tokens["viewer"], ask=False)
-    told["views"] = client.get("/api/v2/plugins", headers={"Authorization": f"Bearer {tokens['admin']}"}).json()
-    sys.stdout.write("\n" + json.dumps(told) + "\n")
+    found = {user: _answers(client, token) for user, token in tokens.items()}
+    found["acts"] = {user: _resumes(client, token) for user, token in tokens.items()}
+    found["asked"] = _answers(client, tokens["viewer"], ask=True)
+    found["answered"] = _answers(client, tokens["viewer"], ask=False)
+    found["views"] = client.get("/api/v2/plugins", headers={"Authorization": f"Bearer {tokens['admin']}"}).json()
+    sys.stdout.write("\n" + json.dumps(found) + "\n")
 
 
 def _note_run() -> None:
@@ -131,11 +131,11 @@ def _answers(client: Any, token: str | None, ask: bool | None = None) -> dict[st
     if token:
         client.cookies.set("_token", token)
     paths = ("/contexture/", "/contexture/publications/vehicles", "/contexture/publications/vehicles/runs")
-    told = {
+    found = {
         path: _answer(client.get(path, follow_redirects=False)) for path in (*paths, "/contexture/api/publications")
     }
-    told["notify"] = _answer(client.post("/contexture/notify/vehicles", json={}))
-    return told
+    found["notify"] = _answer(client.post("/contexture/notify/vehicles", json={}))
+    return found
 
 
 def _resumes(client: Any, token: str | None) -> dict[str, Any]:

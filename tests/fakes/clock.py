@@ -1,4 +1,4 @@
-"""A clock that moves because somebody looks at it."""
+"""A clock that moves when it is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A registry in memory: code lists of SDMX-ML 2.1, their history and log, and answers that lie when told to."""
+"""A registry in memory: code lists of SDMX-ML 2.1, their history and log, and wrong responses on demand."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class FakeRegistry:
         forms: media types that it writes; None: whatever it is asked for.
         insists: asked for another form, it answers in its own.
         broken: URNs of which it gives half a message; a number is how often.
-        forgotten: the log doesn't tell what was up to this transaction.
-        hidden: the last transactions, so many, are not told yet.
+        forgotten: the log lacks the transactions up to this one.
+        hidden: the last transactions, so many, are not in the log yet.
         reaches_back: its search goes back to its first transaction.
         modified: when it says that it last changed.
         ill: it fails when it is asked whether it is well.
@@ -176,8 +176,8 @@ class FakeRegistry:
             return Log(len(self.log))
         if after > len(self.log):
             raise LogResetError("another log", next_step="run in mode full")
-        told = self.log[max(after, self.forgotten) : len(self.log) - self.hidden]
-        return Log(len(self.log), tuple(told), self.forgotten if self.forgotten > after else None)
+        listed = self.log[max(after, self.forgotten) : len(self.log) - self.hidden]
+        return Log(len(self.log), tuple(listed), self.forgotten if self.forgotten > after else None)
 
     def period(self, start: datetime, end: datetime) -> LogPeriod:
         self.asked.append("period")
