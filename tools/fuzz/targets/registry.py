@@ -11,7 +11,7 @@ import httpx
 
 from contexture.errors import ContextureError
 from contexture.events.rules import Violation
-from contexture.sources.http.content_encoding import unpacked
+from contexture.sources.http.content_encoding import decode_content
 from contexture.sources.http.errors import retry_after_seconds
 from contexture.sources.sdmx import Artefact, StructureMessageError, split
 from contexture.sources.sdmx.registry.connection import product_in
@@ -129,7 +129,7 @@ def _packed(data: bytes) -> object:
     pieces = (body[at : at + 700] for at in range(0, len(body), 700))
     # The reader counts, and stops at a limit.
     total = 0
-    for piece in unpacked(pieces, headers.get("Content-Encoding", "gzip"), "the registry"):
+    for piece in decode_content(pieces, headers.get("Content-Encoding", "gzip"), "the registry"):
         total += len(piece)
         if total > 64 << 20:
             return "stopped"

@@ -50,18 +50,17 @@ class HttpConnection:
     """How to reach a source.
 
     Attributes:
-        base_url: what stands before the paths of its interface; a user and password in it count as secret, like the
-            headers.
+        base_url: the address before the paths of its interface; a user and password in it are secret, like the headers.
         headers: sent with every request (tokens, API keys); never shown.
         timeout_seconds: how long one request may take.
         verify: False trusts any certificate, a text is the path of a bundle of authorities.
-        grant: how access tokens are come by, where the source wants ones that end.
+        grant: how access tokens are requested, where the source wants tokens that expire.
         certificate, certificate_key: paths of our own certificate and its key (PEM), shown to a source that asks for
-            them (mTLS); the key may stand in the certificate's file.
+            them (mTLS); the certificate's file may contain the key.
         certificate_password: of the key.
 
     Raises:
-        ConfigurationError: the address is no HTTP address, or a value can't be used.
+        ConfigurationError: the address is no HTTP address, or a value cannot be used.
     """
 
     WHO: ClassVar[str] = "the source"
@@ -90,7 +89,7 @@ class HttpConnection:
 
     @classmethod
     def validation_error(cls, message: str) -> ConfigurationError:
-        """The error of a connection that can't be used."""
+        """Returns the error of a connection that cannot be used."""
         return ConfigurationError(
             message,
             next_step=f"correct {cls.WHO}'s connection: host http(s)://name:port, and headers as a JSON object of "
@@ -99,12 +98,12 @@ class HttpConnection:
 
     @property
     def address(self) -> str:
-        """The address without what may be secret in it; fit for messages and manifests."""
+        """The address without what may be secret in it, for messages and manifests."""
         return str(self._url().copy_with(username=None, password=None, query=None, fragment=None)).rstrip("/")
 
     @property
     def is_loopback(self) -> bool:
-        """Whether the source is on this machine, which no proxy is to be asked for."""
+        """Whether the source is on this machine, which is reached without a proxy."""
         host = self._url().host
         try:
             return ip_address(host).is_loopback
@@ -112,10 +111,10 @@ class HttpConnection:
             return host == "localhost"
 
     def ssl_context(self) -> bool | ssl.SSLContext:
-        """What `verify` and our own certificate mean to httpx.
+        """Returns `verify` and our own certificate as httpx takes them.
 
         Raises:
-            ConfigurationError: a file can't be read.
+            ConfigurationError: a file cannot be read.
         """
         if not self.certificate:
             return self.verify if isinstance(self.verify, bool) else _bundle(self.verify)
@@ -132,7 +131,7 @@ class HttpConnection:
         return context
 
     def to_json(self) -> str:
-        """Everything, secrets included: for the environment of a process of ours, nothing else."""
+        """Returns everything, secrets included: only for the environment of a process of ours."""
         document = self.DOCUMENT(**{name: getattr(self, name) for name in self.DOCUMENT.__struct_fields__})
         return msgspec.json.encode(document).decode()
 
@@ -141,12 +140,12 @@ class HttpConnection:
         """Reads what `to_json` wrote.
 
         Raises:
-            ConfigurationError: it isn't that.
+            ConfigurationError: it is something else.
         """
         try:
             document = msgspec.json.decode(text, type=cls.DOCUMENT)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            # The decoder's words name members and types, never values.
+            # The decoder's message names members and types, never values.
             raise cls.validation_error(f"{cls.WHO}'s connection can not be read: {error}") from None
         return cls(**{name: getattr(document, name) for name in cls.DOCUMENT.__struct_fields__})
 
@@ -170,9 +169,9 @@ def _bundle(path: str) -> ssl.SSLContext:
 
 @dataclass(frozen=True, slots=True)
 class BrokerConnection(HttpConnection):
-    """How to reach a context broker: what stands before `/v2`, or before `/ngsi-ld`.
+    """How to reach a context broker: the address before `/v2`, or before `/ngsi-ld`.
 
-    A request that takes longer than `timeout_seconds` in all is asked for in smaller pieces.
+    What takes longer than `timeout_seconds` in all is requested in smaller pieces.
     """
 
     WHO: ClassVar[str] = "the context broker"
@@ -195,22 +194,18 @@ class ConnectionFields:
     extra: Mapping[str, object] = field(default_factory=dict, repr=False)
 
     def text(self, name: str, default: str = "") -> str:
-        """A text of the extra."""
+        """Returns a text of the extra."""
         value = self.extra.get(name)
         return default if value is None else str(value)
 
 
 def broker_connection(connection_id: str, fields: ConnectionFields) -> BrokerConnection:
-    """The context broker behind a connection's fields.
-
-    Raises:
-        ConfigurationError: they lead to none; the message never shows a secret.
-    """
+    """Returns the context broker of a connection's fields; errors as `http_connection`."""
     return http_connection(BrokerConnection, connection_id, fields)
 
 
 def http_connection(reached: type[Reached], connection_id: str, fields: ConnectionFields) -> Reached:
-    """A connection of one kind by the fields that all kinds have.
+    """Returns a connection of one kind by the fields that all kinds have.
 
     Args:
         reached: the kind.
@@ -218,7 +213,7 @@ def http_connection(reached: type[Reached], connection_id: str, fields: Connecti
         fields: of the Airflow connection.
 
     Raises:
-        ConfigurationError: the fields lead to none; the message never shows a secret.
+        ConfigurationError: the fields describe none; the message never shows a secret.
     """
     verify = fields.extra.get("verify", True)
     found = reached(
@@ -236,7 +231,7 @@ def http_connection(reached: type[Reached], connection_id: str, fields: Connecti
 
 
 def secrets(connection: HttpConnection) -> tuple[str, ...]:
-    """What of a connection must be masked in logs."""
+    """Returns what of a connection must be masked in logs."""
     granted = connection.grant.secrets() if connection.grant else ()
     named = (*connection.headers.values(), connection.certificate_password, *granted)
     return tuple(value for value in named if value)
@@ -248,9 +243,11 @@ def _address(connection_id: str, fields: ConnectionFields, who: str) -> str:
         given = urlsplit(fields.host if "://" in fields.host else f"//{fields.host}")
         port = f":{fields.port}" if fields.port and given.port is None else ""
     except ValueError:
-        raise _mistake(connection_id, "has a host that is none, or another port than 0 to 65535", hint) from None
+        raise connection_error(
+            connection_id, "has a host that is none, or another port than 0 to 65535", hint
+        ) from None
     if not given.netloc:
-        raise _mistake(connection_id, "has no host", hint)
+        raise connection_error(connection_id, "has no host", hint)
     scheme = given.scheme or fields.scheme or ("https" if fields.kind == "https" else "http")
     return f"{scheme}://{given.netloc}{port}{given.path.rstrip('/')}"
 
@@ -259,7 +256,7 @@ def _headers(connection_id: str, fields: ConnectionFields) -> dict[str, str]:
     given = fields.extra.get("headers") or {}
     if not isinstance(given, Mapping):
         hint = 'write them in the extra as {"headers": {"X-Auth-Token": "..."}}'
-        raise _mistake(connection_id, "has headers that are not a mapping", hint)
+        raise connection_error(connection_id, "has headers that are not a mapping", hint)
     headers = {str(name): str(value) for name, value in given.items()}
     if fields.extra.get("token"):
         headers.setdefault("Authorization", f"Bearer {fields.extra['token']}")
@@ -277,7 +274,7 @@ def _grant(connection_id: str, fields: ConnectionFields) -> TokenRequest | None:
         header, name, secret = fields.text("token_header", "X-Auth-Token"), fields.login, fields.password
         return TokenRequest("keyrock", fields.text("token_url"), username=name, password=secret, header=header)
     if kind != "oauth2":
-        raise _mistake(connection_id, "asks for an unknown authentication", f"use one of {', '.join(_KINDS)}")
+        raise connection_error(connection_id, "asks for an unknown authentication", f"use one of {', '.join(_KINDS)}")
     return TokenRequest(
         "password" if fields.text("username") else "client_credentials",
         fields.text("token_url"),
@@ -295,10 +292,11 @@ def _seconds(connection_id: str, fields: ConnectionFields) -> float:
         return float(fields.text("timeout_seconds"))
     except ValueError:
         hint = "write it as a number of seconds"
-        raise _mistake(connection_id, "has a timeout_seconds that is no number", hint) from None
+        raise connection_error(connection_id, "has a timeout_seconds that is no number", hint) from None
 
 
-def _mistake(connection_id: str, message: str, next_step: str) -> ConfigurationError:
+def connection_error(connection_id: str, message: str, next_step: str) -> ConfigurationError:
+    """Returns the error of an Airflow connection whose fields cannot be used."""
     return ConfigurationError(
         f"the Airflow connection {connection_id!r} {message}", next_step=next_step, connection=connection_id
     )

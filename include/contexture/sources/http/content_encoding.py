@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from contexture.errors import ConfigurationError
-from contexture.sources.http.errors import BrokerUnavailableError, IncompleteReplyError, ReplyTooLargeError
+from contexture.sources.http.errors import BrokerUnavailableError, ReplyTooLargeError
 
 if TYPE_CHECKING:
     from contexture.sources.http.connection import HttpConnection
@@ -97,28 +97,11 @@ def _broken(who: str) -> BrokenBodyError:
     )
 
 
-def unpacked(pieces: Iterable[bytes], encoding: str, who: str) -> Iterator[bytes]:
-    """The content of a body.
-
-    Args:
-        pieces: as they came.
-        encoding: Content-Encoding.
-        who: for messages.
-
-    Raises:
-        IncompleteReplyError: it is packed otherwise than asked for, or ends before its packing does.
-    """
-    try:
-        yield from decode_content(pieces, encoding, who)
-    except (CodingRefusedError, BrokenBodyError) as error:
-        raise IncompleteReplyError(error.message, next_step=error.next_step) from None
-
-
 def limit_size(pieces: Iterable[bytes], limit_bytes: int, connection: HttpConnection) -> Iterator[bytes]:
-    """The pieces, as long as they are not too many.
+    """Passes pieces on.
 
     Raises:
-        ReplyTooLargeError: they are.
+        ReplyTooLargeError: they have more bytes than the limit in all.
     """
     size = 0
     for piece in pieces:

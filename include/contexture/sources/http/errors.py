@@ -36,15 +36,15 @@ _PROBLEM_BYTES = 65_536
 
 
 class BrokerUnavailableError(RetriableError):
-    """The broker was away or ill for a moment: asking again soon is worth it."""
+    """The broker was away or ill for a moment: a request soon after may succeed."""
 
 
 class TokenRefusedError(ConfigurationError):
-    """The broker does not take our credentials (401): a new token may pass, if they are tokens."""
+    """The broker does not accept our credentials (401): a new token may be accepted, if they are tokens."""
 
 
 class NotOfferedError(ConfigurationError):
-    """What was asked for is not offered there (404, 405, 501, or NGSI-LD's OperationNotSupported)."""
+    """What was requested is not offered there (404, 405, 501, or NGSI-LD's OperationNotSupported)."""
 
 
 class PageTimeoutError(RetriableError):
@@ -60,12 +60,12 @@ def translate_http_error(address: str, who: str = BROKER) -> Iterator[None]:
     """Turns httpx's exceptions into ours, once.
 
     Args:
-        address: who is asked, without secrets.
+        address: of the source, without secrets.
         who: what it is, for messages.
 
     Raises:
         BrokerUnavailableError: no connection, or it broke.
-        PageTimeoutError: the connection stands but the answer did not come in time.
+        PageTimeoutError: there is a connection but the response did not come in time.
         ConfigurationError: the address, a header or a certificate is not usable.
     """
     try:
@@ -73,7 +73,7 @@ def translate_http_error(address: str, who: str = BROKER) -> Iterator[None]:
     except (httpx.ReadTimeout, httpx.WriteTimeout) as error:
         raise page_timeout(address, who) from error
     except httpx.TransportError as error:
-        raise _silence(address, error, who) from error
+        raise _transport_error(address, error, who) from error
     except (httpx.InvalidURL, httpx.DecodingError, httpx.StreamError, ValueError) as error:
         # `from None`: these may quote a header or an address with a password.
         raise ConfigurationError(
@@ -83,14 +83,14 @@ def translate_http_error(address: str, who: str = BROKER) -> Iterator[None]:
 
 
 def page_timeout(address: str, who: str = BROKER) -> PageTimeoutError:
-    """The answer did not come within the connection's time."""
+    """Returns the error of a response that did not come within the connection's time."""
     return PageTimeoutError(
         f"{who} at {address} did not answer in time",
         next_step="give the connection more timeout_seconds, or the source a smaller page_size; the run is retried",
     )
 
 
-def _silence(address: str, error: httpx.TransportError, who: str) -> ContextureError:
+def _transport_error(address: str, error: httpx.TransportError, who: str) -> ContextureError:
     if _is_certificate_refused(error):
         return ConfigurationError(
             f"the certificate of {who} at {address} is not trusted",
@@ -113,12 +113,25 @@ def _silence(address: str, error: httpx.TransportError, who: str) -> ContextureE
     )
 
 
-def _is_certificate_refused(error: BaseException | None) -> bool:
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
-        if isinstance(error, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(error):
-            return True
+        yield error
         error = error.__cause__ or error.__context__
-    return False
+
+
+def _is_certificate_refused(error: BaseException) -> bool:
+    return any(
+        isinstance(each, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(each)
+        for each in _causes(error)
+    )
+
+
+def _is_ours_wanted(error: BaseException) -> bool:
+    """Whether the other side ended the handshake because of our certificate, or for want of one (RFC 8446, 6.2)."""
+    return any(
+        isinstance(each, ssl.SSLError) and any(alert in str(each.reason) for alert in _ALERTS_ABOUT_OURS)
+        for each in _causes(error)
+    )
 
 
 class _Problem(msgspec.Struct):
@@ -126,13 +139,13 @@ class _Problem(msgspec.Struct):
 
 
 def problem_named(response: httpx.Response) -> str:
-    """The name of the NGSI-LD problem (RFC 7807) that an answer shows, such as BadRequestData; "" where it shows none.
+    """Returns the name of the NGSI-LD problem (RFC 7807) of a response, such as BadRequestData; "" where it has none.
 
-    Its own words may quote data and are left out.
+    Its own text may quote data and is left out.
     """
     length = response.headers.get("content-length", "")
     if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
-        # Its length says nothing about what it is unpacked.
+        # Its length says nothing about its decoded size.
         return ""
     is_short = length.isascii() and length.isdigit() and len(length) < 10 and int(length) <= _PROBLEM_BYTES
     if not is_short or "json" not in response.headers.get("content-type", ""):
@@ -145,25 +158,16 @@ def problem_named(response: httpx.Response) -> str:
     return name if kind != name and name.isalnum() else ""
 
 
-def _is_ours_wanted(error: BaseException | None) -> bool:
-    """Whether the other side ended the handshake over our certificate, or for want of one (RFC 8446, 6.2)."""
-    while error is not None:
-        if isinstance(error, ssl.SSLError) and any(alert in str(error.reason) for alert in _ALERTS_ABOUT_OURS):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
-
-
 def refusal_error(
     address: str, response: httpx.Response, parameters: Mapping[str, str], *, path: str = "/v2", problem: str = ""
 ) -> ContextureError:
-    """What an answer other than 200 means.
+    """Returns the error of a response other than 200.
 
     Args:
-        address: who was asked, without secrets.
+        address: of the broker, without secrets.
         parameters: the URL parameters; their values are not shown.
-        path: what was asked for.
-        problem: the name of the NGSI-LD problem, where the answer shows one.
+        path: that was requested.
+        problem: the name of the NGSI-LD problem, where the response has one.
     """
     status = response.status_code
     correlator = response.headers.get("fiware-correlator", "")
@@ -184,7 +188,7 @@ def refusal_error(
 
 
 def retry_after_seconds(header: str) -> float:
-    """How long a Retry-After asks to wait (RFC 9110, 10.2.3: seconds or a date); 0 when it doesn't say."""
+    """Returns how long a Retry-After requests to wait (RFC 9110, 10.2.3: seconds or a date); 0 where it does not."""
     if header.isascii() and header.isdigit():
         return float(header)
     try:
@@ -196,7 +200,7 @@ def retry_after_seconds(header: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Refused:
-    """A question that was refused, without its values."""
+    """A request that was refused, without its values."""
 
     path: str
     parameters: tuple[str, ...]
@@ -233,12 +237,12 @@ def _configuration(address: str, status: int, correlator: str, refused: _Refused
 
 
 class RegistryUnavailableError(RetriableError):
-    """The registry was away or ill for a moment: asking again soon is worth it."""
+    """The registry was away or ill for a moment: a request soon after may succeed."""
 
 
 class IncompleteReplyError(RegistryUnavailableError):
-    """An answer that is empty, or less than a whole message: it says nothing about what the registry holds."""
+    """A response that is empty, or less than a whole message: it says nothing about what the registry holds."""
 
 
 class ReplyTooLargeError(ConfigurationError):
-    """An answer is larger than the connection allows: less at once may pass."""
+    """A response is larger than the connection allows: a request for less may pass."""

@@ -24,20 +24,20 @@ _NEXT_STEP = "correct the authentication in the extra of the source's connection
 
 @dataclass(frozen=True, slots=True)
 class TokenRequest:
-    """Tokens that a token service gives for a while.
+    """How to request tokens that expire from a token service.
 
     Attributes:
         kind: `client_credentials` and `password` are OAuth2 grants (RFC 6749, 4.4 and 4.3); `keyrock` is the identity
-            API of Keyrock, which takes a name and a password and answers with the header `X-Subject-Token`.
-        url: where tokens are asked for.
+            API of Keyrock, which takes a name and a password and responds with the header `X-Subject-Token`.
+        url: of the token service.
         client_id, client_secret: of the client; sent by HTTP Basic authentication. Not used by `keyrock`.
         username, password: of the user, for `password` and `keyrock`.
-        scope: asked for where it isn't empty (OAuth2).
+        scope: requested where it is not empty (OAuth2).
         header: the header that carries the token: `Authorization` (as `Bearer ...`), or one that holds it alone, such
             as the `X-Auth-Token` of a PEP proxy.
 
     Raises:
-        ConfigurationError: something that this kind needs is not there.
+        ConfigurationError: something that this kind needs is absent.
     """
 
     kind: GrantKind
@@ -65,12 +65,12 @@ class TokenRequest:
 
     @property
     def address(self) -> str:
-        """Where tokens are asked for, without what may be secret in it."""
+        """The address of the token service, without what may be secret in it."""
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
     def secrets(self) -> tuple[str, ...]:
-        """What must be shown nowhere."""
+        """Returns what must never be shown."""
         return tuple(value for value in (self.client_secret, self.password) if value)
 
 
@@ -88,7 +88,7 @@ _NEEDED: dict[GrantKind, tuple[str, ...]] = {
 }
 
 _WHO = "the token service"
-_LIFETIME_SECONDS = 300.0  # of a token that doesn't say how long it lives
+_LIFETIME_SECONDS = 300.0  # of a token without a lifetime of its own
 _EARLY_SECONDS = 30.0
 _EARLY_SHARE = 0.1
 _ANSWER_BYTES = 1 << 20
@@ -104,8 +104,8 @@ class Tokens:
     """The tokens of one grant.
 
     Args:
-        grant: how they are come by.
-        client: asks the token service; closed by anyone who made it.
+        grant: how they are requested.
+        client: of the token service; the caller closes it.
         clock: seconds, monotonic.
     """
 
@@ -116,7 +116,7 @@ class Tokens:
         self._token: _Token | None = None
 
     def header(self) -> dict[str, str]:
-        """The header that carries a token which is good for a while yet.
+        """Returns the header with a token that is valid for some time yet.
 
         Raises:
             BrokerUnavailableError: the token service is away or ill.
@@ -128,7 +128,7 @@ class Tokens:
         return {name: f"Bearer {self._token.text}" if name.lower() == "authorization" else self._token.text}
 
     def invalidate(self) -> None:
-        """Makes the next request ask for a new token."""
+        """Makes the next request fetch a new token."""
         self._token = None
 
     def _fetch(self) -> _Token:
@@ -179,16 +179,16 @@ class Tokens:
 
 
 def _read(headers: httpx.Headers, body: bytes) -> tuple[str, float]:
-    """Token and seconds it lives, empty where the answer holds none."""
+    """Returns a token and its lifetime in seconds; an empty token where the response has none."""
     try:
         answer = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         answer = None
-    told = answer if isinstance(answer, Mapping) else {}
+    members = answer if isinstance(answer, Mapping) else {}
     subject = headers.get("x-subject-token", "")
     if subject:
-        return subject, _seconds_until(told.get("token"))
-    text, seconds = told.get("access_token"), told.get("expires_in")
+        return subject, _seconds_until(members.get("token"))
+    text, seconds = members.get("access_token"), members.get("expires_in")
     try:
         lifetime = float(seconds) if isinstance(seconds, int | float | str) else _LIFETIME_SECONDS
     except (ValueError, OverflowError):
@@ -197,7 +197,7 @@ def _read(headers: httpx.Headers, body: bytes) -> tuple[str, float]:
 
 
 def _seconds_until(described: object) -> float:
-    """What is left of a token that says when it ends (Keyrock)."""
+    """Returns the remaining lifetime of a token with a time of expiry (Keyrock)."""
     ends = described.get("expires_at") if isinstance(described, Mapping) else None
     try:
         moment = datetime.fromisoformat(ends) if isinstance(ends, str) else None

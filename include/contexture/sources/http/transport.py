@@ -1,14 +1,15 @@
-"""The HTTP client of all sources, and one request to a context broker: retries, and limits on slow answers."""
+"""The HTTP client of all sources, and one request to a context broker: retries, and limits on slow responses."""
 
 from __future__ import annotations
 
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, TypeVar
+from typing import TypedDict, TypeVar
 
 import httpx
 import tenacity
@@ -33,14 +34,14 @@ _CODINGS = {"accept-encoding": ACCEPTED}
 
 @dataclass(frozen=True, slots=True)
 class RetryBudget:
-    """How long to bear with a broker.
+    """How often and how long a request to a source is repeated.
 
     Attributes:
         attempts: requests in all, before a broker that is away is reported.
         first_wait_seconds, longest_wait_seconds: bounds of the waits between them, doubled each time, with jitter.
-        longest_asked_wait_seconds: bound of a wait that the broker itself asks for (Retry-After).
-        page_bytes: the largest answer that is taken into memory.
-        pause_seconds: how long a walk leaves the broker alone between two pages.
+        longest_asked_wait_seconds: bound of a wait that the broker itself requests (Retry-After).
+        page_bytes: the largest response that is read into memory.
+        pause_seconds: how long a walk waits between two pages.
     """
 
     attempts: int = 5
@@ -53,7 +54,7 @@ class RetryBudget:
     clock: Callable[[], float] = time.monotonic
 
     def wait(self, state: tenacity.RetryCallState) -> float:
-        """Our own wait, or the one asked for where that is longer; a little more, for all clients are told the same."""
+        """Returns our own wait, or a longer one that the source requests and a little more, as all clients get it."""
         own = tenacity.wait_random_exponential(self.first_wait_seconds, self.longest_wait_seconds)(state)
         error = state.outcome.exception() if state.outcome else None
         asked = error.context.get("retry_after_seconds") if isinstance(error, RetriableError) else None
@@ -64,9 +65,9 @@ class RetryBudget:
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """A whole 200 answer. `received_at`: when its last byte came. `broker_time`: its Date header.
+    """A whole response of status 200. `received_at`: when its last byte came. `broker_time`: its Date header.
 
-    `is_partial`: it was a 206, which only a question that takes parts is answered with.
+    `is_partial`: it was a 206, which only a request that takes parts accepts.
     """
 
     body: bytes
@@ -78,7 +79,7 @@ class HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A request that changes nothing, so that it may be sent again. `takes_parts`: a 206 is an answer to it too."""
+    """A request that changes nothing, so that it may be repeated. `takes_parts`: a 206 is a valid response too."""
 
     method: str
     path: str
@@ -91,6 +92,15 @@ class HttpRequest:
 Given = TypeVar("Given")
 
 
+class _ClientSettings(TypedDict):
+    """What the client of a source and that of its token service have in common."""
+
+    timeout: httpx.Timeout
+    verify: bool | ssl.SSLContext
+    transport: httpx.BaseTransport | None
+    limits: httpx.Limits
+
+
 class HttpClient:
     """One connection to one source that stays open, with the credentials of its `HttpConnection`."""
 
@@ -101,11 +111,11 @@ class HttpClient:
         self.budget = budget
         seconds = connection.timeout_seconds
         with translate_http_error(connection.address, connection.WHO):
-            settings: dict[str, Any] = {
+            settings: _ClientSettings = {
                 "timeout": httpx.Timeout(seconds, connect=min(_CONNECT_SECONDS, seconds)),
                 "verify": connection.ssl_context(),
                 "transport": transport,
-                # One request at a time, so that readers are all there is in flight.
+                # One request at a time, so that no more requests are in flight than there are readers.
                 "limits": httpx.Limits(max_connections=1, max_keepalive_connections=1),
             }
             self._client = httpx.Client(
@@ -120,19 +130,19 @@ class HttpClient:
             self._tokens = Tokens(connection.grant, self._token_client, budget.clock)
 
     def close(self) -> None:
-        """Gives the connections back."""
+        """Closes the connections."""
         self._client.close()
         if self._token_client:
             self._token_client.close()
 
     def retrying(self, call: Callable[[], Given], on: type[Exception], deadline: float | None = None) -> Given:
-        """What the call gives, tried again on errors of one class.
+        """Returns the result of a call, repeated on errors of one class.
 
         Args:
-            deadline: a moment of the clock of `RetryBudget` after which nothing more is tried.
+            deadline: a moment of the clock of `RetryBudget` after which nothing is repeated.
 
         Raises:
-            Exception: of that class, when it came at the last try too.
+            Exception: of that class, when the last attempt raised it too.
         """
         budget = self.budget
         retrying = tenacity.Retrying(
@@ -145,7 +155,7 @@ class HttpClient:
         return retrying(call)
 
     def with_new_token(self, call: Callable[[], Given]) -> Given:
-        """What the call gives; once more with a new token where the first was refused: it may end before its time."""
+        """Returns the result of a call, repeated with a new token where the token was refused: it may expire early."""
         try:
             return call()
         except TokenRefusedError:
@@ -163,7 +173,7 @@ class HttpClient:
         parameters: Mapping[str, str] | None = None,
         body: bytes | None = None,
     ) -> Iterator[httpx.Response]:
-        """The answer to a request with our credentials, whose body has not been read yet.
+        """Sends a request with our credentials, and yields the response before its body is read.
 
         Raises:
             ContextureError: see `contexture.sources.http.errors.translate_http_error`.
@@ -179,7 +189,7 @@ class HttpClient:
 
 
 class HttpTransport:
-    """Sends questions to one context broker."""
+    """Sends requests to one context broker."""
 
     def __init__(
         self, connection: BrokerConnection, budget: RetryBudget, transport: httpx.BaseTransport | None = None
@@ -190,54 +200,54 @@ class HttpTransport:
         self._client = HttpClient(connection, budget, transport)
 
     def close(self) -> None:
-        """Gives the connections back."""
+        """Closes the connections."""
         self._client.close()
 
     def get(
         self, path: str, headers: Mapping[str, str], parameters: Mapping[str, str], deadline: float | None = None
     ) -> HttpResponse:
-        """The whole answer to a GET request; see `send`."""
+        """Returns the whole response to a GET request; see `send`."""
         return self.send(HttpRequest("GET", path, headers, parameters), deadline)
 
     def pause(self, deadline: float) -> None:
-        """Leaves the broker alone for the pause between two pages, but not beyond the deadline."""
+        """Waits for the pause between two pages, but not beyond the deadline."""
         seconds = min(self._budget.pause_seconds, deadline - self._budget.clock())
         if seconds > 0:
             self._budget.sleep(seconds)
 
-    def send(self, question: HttpRequest, deadline: float | None = None) -> HttpResponse:
-        """The whole answer.
+    def send(self, request: HttpRequest, deadline: float | None = None) -> HttpResponse:
+        """Returns the whole response.
 
         Args:
-            deadline: a moment of the clock of `RetryBudget` after which nothing more is tried.
+            deadline: a moment of the clock of `RetryBudget` after which nothing is repeated.
 
         Raises:
             ContextureError: see `contexture.sources.http.errors`.
         """
-        return self._client.retrying(lambda: self._try(question, deadline), BrokerUnavailableError, deadline)
+        return self._client.retrying(lambda: self._attempt(request, deadline), BrokerUnavailableError, deadline)
 
-    def _try(self, question: HttpRequest, deadline: float | None) -> HttpResponse:
+    def _attempt(self, request: HttpRequest, deadline: float | None) -> HttpResponse:
         if self._client.is_over(deadline):
             raise RetriableError(
                 f"reading the context broker at {self._address} took longer than the publication allows",
                 next_step="raise source.walk_deadline_seconds, or narrow the selection; the run is retried",
             )
-        return self._client.with_new_token(lambda: self._send(question))
+        return self._client.with_new_token(lambda: self._send(request))
 
-    def _send(self, question: HttpRequest) -> HttpResponse:
-        request = self._client.stream(
-            question.method, question.path, question.headers, dict(question.parameters), question.body
+    def _send(self, request: HttpRequest) -> HttpResponse:
+        stream = self._client.stream(
+            request.method, request.path, request.headers, dict(request.parameters), request.body
         )
-        with request as response:
-            is_part = question.takes_parts and response.status_code == httpx.codes.PARTIAL_CONTENT
+        with stream as response:
+            is_part = request.takes_parts and response.status_code == httpx.codes.PARTIAL_CONTENT
             if response.status_code != httpx.codes.OK and not is_part:
-                # Only NGSI-LD's problems have names that are worth reading the answer for.
-                problem = problem_named(response) if question.path.startswith("/ngsi-ld") else ""
-                raise refusal_error(self._address, response, question.parameters, path=question.path, problem=problem)
+                # Only NGSI-LD's problems have names, for which the response is read.
+                problem = problem_named(response) if request.path.startswith("/ngsi-ld") else ""
+                raise refusal_error(self._address, response, request.parameters, path=request.path, problem=problem)
             return self._read(response)
 
     def _read(self, response: httpx.Response) -> HttpResponse:
-        # httpx's time-outs are per piece; a broker that drips would hold a page for ever.
+        # httpx's timeouts are per piece: a broker that sends slowly could make a page take any time.
         over = self._budget.clock() + self._seconds
         body = bytearray()
         for piece in decoded_pieces(response, f"the context broker at {self._address}"):
@@ -254,12 +264,12 @@ class HttpTransport:
 
 
 def wire(headers: Mapping[str, str]) -> dict[bytes, bytes]:
-    """Headers as bytes: httpx would take texts for ASCII."""
+    """Returns headers as bytes, because httpx would take texts for ASCII."""
     return {name.lower().encode(): value.encode() for name, value in headers.items()}
 
 
 def date_of(headers: httpx.Headers) -> datetime | None:
-    """When an answer says that it was made; None where it doesn't."""
+    """Returns the Date header of a response; None where it has none."""
     try:
         date = parsedate_to_datetime(headers.get("date", ""))
         return date.replace(tzinfo=UTC) if date.tzinfo is None else date.astimezone(UTC)

@@ -1,7 +1,7 @@
-"""An NGSI-LD attribute as NGSIv2's normalized form shows it: type, value, and metadata for all that stands beside them.
+"""An NGSI-LD attribute as NGSIv2's normalized form shows it: type, value, and metadata for all its other members.
 
 Nothing is lost but the broker's own members (`createdAt` …): what NGSIv2 has no place for becomes metadata, and what
-stands below metadata becomes metadata of a dotted name (`accuracy.unitCode`).
+is below metadata becomes metadata of a dotted name (`accuracy.unitCode`).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _MOMENTS = frozenset(("observedAt", "expiresAt"))
 
 
 def ngsiv2_attribute(instance: object) -> object:
-    """One instance of an attribute in NGSIv2's normalized form; what is no attribute comes back as it is.
+    """Returns one instance of an attribute in NGSIv2's normalized form; what is no attribute is returned as it is.
 
-    An attribute whose value is absent comes back without one, for the rules to find.
+    An attribute whose value is absent is returned without one; the rules find that.
     """
     if type(instance) is not dict:
         return instance
@@ -65,7 +65,7 @@ def is_plain(value: object) -> bool:
 
 
 def value_member(kind: str) -> str:
-    """The member in which an attribute of this kind has its value.
+    """Returns the member in which an attribute of this kind has its value.
 
     >>> value_member("Relationship")
     'object'
@@ -74,7 +74,7 @@ def value_member(kind: str) -> str:
 
 
 def instances(name: str, attribute: object) -> Iterator[tuple[str | None, object]]:
-    """The instances of an attribute, each with its datasetId; the default instance has none (clause 4.5.5).
+    """Yields the instances of an attribute, each with its datasetId; the default instance has none (clause 4.5.5).
 
     A list of anything else, as in the simplified form, is one value, in which the rules find no attribute. Objects that
     have neither the type of an attribute nor the member of its value are such a list too.
@@ -99,7 +99,7 @@ def is_removed(attribute: object) -> bool:
 
 
 def without_removed(attribute: object) -> object:
-    """An attribute, or a list of its instances, without the instances and sub-attributes that were removed.
+    """Returns an attribute, or a list of its instances, without the instances and sub-attributes that were removed.
 
     None where nothing is left of it.
     """
@@ -115,12 +115,12 @@ def without_removed(attribute: object) -> object:
 
 
 def instance_key(name: str, dataset_id: str | None) -> str:
-    """The name under which an instance stands among NGSIv2 attributes: the default one under the attribute's own."""
+    """Returns the name of an instance among NGSIv2 attributes: that of the attribute for the default instance."""
     return name if dataset_id is None else f"{name}:{dataset_id}"
 
 
 def without_system_members(value: object) -> object:
-    """An attribute, or a list of its instances, without what the broker adds, at any depth of sub-attributes."""
+    """Returns an attribute, or a list of its instances, without what the broker adds, at any depth."""
     if type(value) is list:
         return [without_system_members(item) for item in value]
     if type(value) is not dict:
@@ -134,7 +134,7 @@ def without_system_members(value: object) -> object:
 
 
 def inferred(value: object) -> str:
-    """The NGSIv2 type of a value that has none, as a broker chooses it."""
+    """Returns the NGSIv2 type of a value that has none, as a broker chooses it."""
     if value is None:
         return "None"
     if isinstance(value, bool):
@@ -163,13 +163,13 @@ def _dataset_of(instance: object) -> str | None:
 
 
 def _kind(instance: Mapping[str, object]) -> tuple[str, str]:
-    """The kind of an attribute and the member that holds its value; told by that member in the concise form."""
+    """Returns the kind of an attribute and the member of its value; in the concise form, the member shows the kind."""
     kind = instance.get("type")
     if isinstance(kind, str):
         return kind, value_member(kind)
-    for member, meant in _CONCISE.items():
+    for member, concise_kind in _CONCISE.items():
         if member in instance:
-            return meant, member
+            return concise_kind, member
     return "Property", "value"
 
 

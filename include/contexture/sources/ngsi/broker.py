@@ -29,12 +29,12 @@ _LOCAL: dict[Flavour, Mapping[str, str]] = {"orion-ld": {"local": "true"}, "scor
 
 
 def largest_page(flavour: Flavour) -> int:
-    """The page size to begin with: one that the broker grants unless it was configured otherwise."""
+    """Returns the page size to begin with: one that the broker grants unless it was configured otherwise."""
     return _PAGE_SIZES.get(flavour, _SAFE_PAGE_SIZE)
 
 
 def excludes_federated(flavour: Flavour) -> Mapping[str, str]:
-    """The parameter that asks for what the broker itself holds, and not for what it would ask others."""
+    """Returns the parameter that limits a request to what the broker itself stores."""
     return _LOCAL.get(flavour, {})
 
 
@@ -44,7 +44,7 @@ _LONGEST_TOTAL = 18  # digits
 
 @dataclass(frozen=True, slots=True)
 class EntityPage:
-    """Part of a walk: entities as the broker's own bytes, and beside each what is known of it.
+    """Part of a walk: entities as the broker's own bytes, and the head of each.
 
     Attributes:
         received_at: when the page arrived, UTC; the clock of batches.
@@ -57,7 +57,7 @@ class EntityPage:
     broker_time: datetime
 
     def only(self, indices: tuple[int, ...]) -> EntityPage:
-        """The page with these rows alone."""
+        """Returns the page with these rows alone."""
         if len(indices) == len(self.entities):
             return self
         entities = [self.entities[index] for index in indices]
@@ -70,16 +70,16 @@ class Broker(ABC):
     Args:
         connection: where it is.
         service: the tenant; the default one when empty.
-        budget: how long to bear with a broker that is away.
-        transport: stands in for the network in tests.
+        budget: how often requests to a broker that is away are repeated.
+        transport: replaces the network in tests.
 
     Attributes:
-        flavour: which broker it is, where that matters to how it is read.
+        flavour: which broker it is, where that decides how it is read.
         counts_stretches: whether `count` leaves out what is later than the query's `until`.
         counts_types_apart: whether `count` may count an entity of several types more than once.
 
     Raises:
-        ConfigurationError: the connection can't be used.
+        ConfigurationError: the connection cannot be used.
     """
 
     counts_stretches: ClassVar[bool] = True
@@ -110,34 +110,34 @@ class Broker(ABC):
         self.close()
 
     def close(self) -> None:
-        """Gives the connections back."""
+        """Closes the connections."""
         self._transport.close()
 
     @abstractmethod
     def probe(self, deadline: float | None = None) -> datetime:
-        """Asks for what a broker can't answer without its database; returns the broker's clock, UTC.
+        """Requests what a broker cannot answer without its database, and returns the broker's clock, UTC.
 
         Raises:
             RetriableError: the broker or its database is ill.
-            ConfigurationError: it refuses us, or does not speak this interface.
+            ConfigurationError: it refuses us, or does not offer this interface.
         """
 
     @abstractmethod
     def describe(self, query: EntityQuery) -> str:
-        """A walk in one line, for the manifest; holds no secret."""
+        """Describes a walk in one line, for the manifest; contains no secret."""
 
     @abstractmethod
     def count(self, query: EntityQuery) -> int:
-        """How many entities a query selects; a hint only, for a broker counts apart from what it shows.
+        """Returns how many entities a query selects; a hint only, because a broker counts apart from what it shows.
 
         Raises:
             ContextureError: as `scan`.
         """
 
     def time_at(self, query: EntityQuery, place: int) -> str | None:
-        """The time that the entity at a place of a walk's order shows; a hint only, for others write meanwhile.
+        """Returns the time of the entity at a place of a walk's order; a hint only, because others write meanwhile.
 
-        None where there is no such entity, it shows no time, or walks of this broker go along none.
+        None where there is no such entity, it has no time, or walks of this broker have no order by time.
 
         Raises:
             ContextureError: as `scan`.
@@ -147,22 +147,21 @@ class Broker(ABC):
 
     @abstractmethod
     def scan(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[EntityPage]:
-        """Everything a query selects, page by page; what is there all the while is not missed, whatever changes.
+        """Yields everything a query selects, page by page; what is there throughout is not missed, whatever changes.
 
-        That holds while of two answers in succession one is true. An entity that changes during the walk may come
-        twice, in its old and its new content. The walk ended normally when the iterator does; whether it met all that
-        the broker counts is to be compared.
+        That holds if of two successive responses one is true. An entity that changes during the walk may come twice,
+        in its old and its new content. A walk is complete when the iterator ends; compare what it read with `count`.
 
         Raises:
             RetriableError: the broker is away or ill, or took too long.
-            ConfigurationError: it refuses us or the query, or does not speak this interface.
+            ConfigurationError: it refuses us or the query, or does not offer this interface.
             RejectedError: one entity alone is too large to be read.
         """
 
     def scan_by_id(
         self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS
     ) -> Iterator[EntityPage]:
-        """Once more what a query selects, in another way, for what a walk may have passed over; nothing by default.
+        """Yields what a query selects in another order, to find what a walk passed over; nothing by default.
 
         Raises:
             ContextureError: as `scan`.
@@ -170,18 +169,18 @@ class Broker(ABC):
         del query, deadline_seconds
         return iter(())
 
-    def _page_of(self, answer: HttpResponse, sight: Callable[[bytes], EntityHead]) -> EntityPage:
-        """The entities of an answer, each looked at by `sight`."""
+    def _page_of(self, response: HttpResponse, read_head: Callable[[bytes], EntityHead]) -> EntityPage:
+        """Returns the entities of a response, with the head of each as `read_head` returns it."""
         try:
-            entities = split_entity_list(answer.body)
+            entities = split_entity_list(response.body)
         except (ValueError, RecursionError) as error:
-            # `from None`: a decoder's words may quote the data.
+            # `from None`: a decoder's message may quote the data.
             raise self._no_broker("a JSON list of entities", error) from None
-        return EntityPage(entities, tuple(map(sight, entities)), answer.received_at, answer.broker_time)
+        return EntityPage(entities, tuple(map(read_head, entities)), response.received_at, response.broker_time)
 
-    def _total_of(self, answer: HttpResponse) -> int:
-        """How many entities the headers of an answer count."""
-        text = answer.headers.get(self._total_header, "")
+    def _total_of(self, response: HttpResponse) -> int:
+        """Returns how many entities the headers of a response count."""
+        text = response.headers.get(self._total_header, "")
         if not text.isascii() or not text.isdigit() or len(text) > _LONGEST_TOTAL:
             raise ConfigurationError(
                 f"what is at {self.address} does not say how many entities it has",

@@ -32,23 +32,23 @@ _OWN_RESOURCES: tuple[tuple[str, bytes, Flavour], ...] = (
 def detect(
     connection: BrokerConnection, *, budget: RetryBudget | None = None, transport: httpx.BaseTransport | None = None
 ) -> Flavour:
-    """The broker at a connection; unknown where a proxy hides the resources that show.
+    """Returns the flavour of the broker at a connection; unknown where a proxy hides the resources that show it.
 
     Raises:
         RetriableError: the broker is away.
-        ConfigurationError: it does not take our credentials.
+        ConfigurationError: it does not accept our credentials.
     """
     network = HttpTransport(connection, budget or RetryBudget(), transport)
     try:
         for path, mark, flavour in _OWN_RESOURCES:
-            if _says(network, path, mark):
+            if _has_mark(network, path, mark):
                 return flavour
     finally:
         network.close()
     return "unknown"
 
 
-def _says(network: HttpTransport, path: str, mark: bytes) -> bool:
+def _has_mark(network: HttpTransport, path: str, mark: bytes) -> bool:
     try:
         body = network.get(path, {"accept": "application/json"}, {}).body
         msgspec.json.decode(body)
@@ -61,11 +61,11 @@ def _says(network: HttpTransport, path: str, mark: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a broker is spoken to.
+    """The interface and the habits by which a broker is read.
 
     Attributes:
         api: the interface; also the form its entities have.
-        flavour: whose habits; the broker is asked when None.
+        flavour: whose habits; detected when None.
         context: URL of the @context that NGSI-LD names are written by.
     """
 
@@ -75,12 +75,12 @@ class Dialect:
 
     @classmethod
     def of(cls, source: NgsiSource) -> Dialect:
-        """How a publication says that its source is spoken to."""
+        """Returns the dialect of a publication's source."""
         return cls(source.api, flavour_named(source.flavour), source.context or "")
 
 
 def flavour_named(text: str) -> Flavour | None:
-    """What a publication's `source.flavour` means: None for `auto`; a broker of no known habits for other words."""
+    """Returns the flavour of a publication's `source.flavour`: None for `auto`, `unknown` for other words."""
     if text == "auto":
         return None
     return next((flavour for flavour in FLAVOURS if flavour == text), "unknown")
@@ -94,29 +94,23 @@ def open_broker(
     budget: RetryBudget | None = None,
     transport: httpx.BaseTransport | None = None,
 ) -> Broker:
-    """A client of one service of a broker; to be closed.
-
-    An NGSI-LD broker whose flavour isn't given is asked for it first.
+    """Returns a client of one service of a broker; the caller closes it. Other arguments as `Broker`.
 
     Args:
-        connection: where it is.
-        service: the tenant; the default one when empty.
-        dialect: how it is spoken to; NGSIv2 when None.
-        budget: how long to bear with a broker that is away.
-        transport: stands in for the network in tests.
+        dialect: how it is read; NGSIv2 when None. An NGSI-LD broker's flavour is detected first, unless it is set.
 
     Raises:
         RetriableError: the broker is away.
-        ConfigurationError: the connection can't be used, or the broker does not take our credentials.
+        ConfigurationError: the connection cannot be used, or the broker does not accept our credentials.
     """
-    asked = dialect or Dialect()
-    if asked.api == "ngsiv2":
+    chosen = dialect or Dialect()
+    if chosen.api == "ngsiv2":
         return NgsiV2Client(connection, service, budget=budget, transport=transport)
     return NgsiLdClient(
         connection,
         service,
-        context=asked.context,
-        flavour=asked.flavour or detect(connection, budget=budget, transport=transport),
+        context=chosen.context,
+        flavour=chosen.flavour or detect(connection, budget=budget, transport=transport),
         budget=budget,
         transport=transport,
     )
@@ -125,6 +119,6 @@ def open_broker(
 def open_history(
     connection: BrokerConnection, service: str, dialect: Dialect, *, budget: RetryBudget | None = None
 ) -> NgsiLdHistoryClient:
-    """A client of the history of one tenant of an NGSI-LD broker; arguments and errors as `open_broker`."""
+    """Returns a client of the history of one tenant of an NGSI-LD broker; arguments and errors as `open_broker`."""
     flavour = dialect.flavour or detect(connection, budget=budget)
     return NgsiLdHistoryClient(connection, service, context=dialect.context, flavour=flavour, budget=budget)

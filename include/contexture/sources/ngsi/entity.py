@@ -5,8 +5,8 @@ user's attributes, so that neither a body nor a content hash contains them. A us
 the builtin in the broker's response. It stays an attribute, and the builtin is unknown: 15 of 65 public examples of
 Smart Data Models have such an attribute. Where the two cannot be distinguished, `shadowed` names the builtin.
 
-That model is NGSIv2's normalized form. Beside it the entity stays as it was received, without the broker's own members,
-for anyone who publishes `ngsi-ld`. Decisions on types, scopes and datasetId: docs/decisions/0011.
+That model is NGSIv2's normalized form. For publications in the form `ngsi-ld`, the entity is also stored as it was
+received, without the broker's own members. Decisions on types, scopes and datasetId: docs/decisions/0011.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ParsedEntity(msgspec.Struct, frozen=True):
     """One entity, taken apart.
 
     Attributes:
-        identity: whose it is; an id or type that is absent or not a string stands as an empty string.
+        identity: of the entity; an id or type that is absent or not a string is an empty string.
         entity: id, type and the user's attributes in the order they were sent, number literals as they were sent.
         attributes: name to attribute, in the same order and without id and type.
         created_at: the broker's time of creation, UTC, where it was sent.
@@ -77,7 +77,7 @@ class ParsedEntity(msgspec.Struct, frozen=True):
     expires_at: datetime | None = None
 
     def attribute_name(self, key: str) -> AttributeName:
-        """What the attribute that stands under `key` is called in its source."""
+        """Returns the name in its source of the attribute with the key `key` in `attributes`."""
         return (self.datasets or {}).get(key) or AttributeName(key)
 
 
@@ -89,20 +89,20 @@ def parse_entity(
     form: EntityForm = "ngsiv2",
     attribute_times: bool | None = False,
 ) -> ParsedEntity:
-    """The entity of a body in normalized form.
+    """Parses an entity in normalized form.
 
     Args:
         body: one entity as JSON, as the broker sent it.
         service: the service it was read from.
-        service_path_hint: its service path where that is known; else the body says, and if it doesn't, the root path.
+        service_path_hint: its service path where that is known; else that of the body, or the root path.
         form: how the body is written; the entity comes in NGSIv2's normalized form from both.
-        attribute_times: the broker was asked for metadata `dateModified`, which then is no part of the entity, and
-            which every attribute of the user carries and no builtin does. None where that is not known, as of a
-            notification: then the entity itself has to show it. False: what looks like a builtin is one. In NGSI-LD
-            the times of attributes are always the broker's; they are returned unless this is False.
+        attribute_times: whether metadata `dateModified` was requested. It is then no part of the entity, and every
+            attribute of the user has it and no builtin does. None where that is not known, as of a notification: then
+            the entity itself has to show it. False: what looks like a builtin is one. In NGSI-LD the times of
+            attributes are always the broker's; they are returned unless this is False.
 
     Raises:
-        EntityError: the body isn't one JSON object.
+        EntityError: the body is not one JSON object.
     """
     entity = _json_object(body)
     if form == "ngsi-ld":
@@ -242,10 +242,7 @@ def _take_service_path(entity: dict[str, object], known: str | None, shadowed: l
 
 
 def broker_time(value: object) -> datetime | None:
-    """The moment a broker's builtin time says, in UTC, or None when it says none.
-
-    A broker means UTC where it names no zone.
-    """
+    """Returns the moment of a broker's builtin time, in UTC (also where it names no zone); None where it is none."""
     if not isinstance(value, str):
         return None
     try:
@@ -258,7 +255,7 @@ def broker_time(value: object) -> datetime | None:
 
 
 SERVICE_PATH = "/"
-"""NGSI-LD has no service paths: a scope may change and there may be several, an identity can't."""
+"""The path of all NGSI-LD entities: scopes may change and there may be several, so they are no part of an identity."""
 
 TYPE_SEPARATOR = ","
 
@@ -271,20 +268,19 @@ _PLAIN_MEMBERS = frozenset(("scope", "expiresAt"))
 def linked_data_entity(
     document: dict[str, object], body: bytes, *, service: str, attribute_times: bool = False
 ) -> ParsedEntity:
-    """The entity of a document in NGSI-LD's normalized form, or in the concise one with members for every value.
+    """Parses a document in NGSI-LD's normalized form, or in the concise one with members for every value.
 
-    A value that stands alone (`"speed": 50`) is no attribute here: it could also be the simplified form, which leaves
-    out what kind of attribute it is. An attribute that was removed (`urn:ngsi-ld:null`, as notifications write
-    it) is absent.
+    A bare value (`"speed": 50`) is no attribute here: it could also be the simplified form, which leaves out the kind
+    of attribute. An attribute that was removed (`urn:ngsi-ld:null`, as notifications write it) is absent.
 
     Args:
         document: the entity, number literals kept.
         body: the bytes it was read from.
         service: the tenant it was read from.
-        attribute_times: whether the times of each instance's own last change are wanted.
+        attribute_times: whether to return the time of each instance's own last change.
 
     Raises:
-        EntityError: two attributes would stand under one name.
+        EntityError: two attributes would have one name.
     """
     if _REMOVED.search(body):
         document = _without_removed(document)
@@ -328,7 +324,7 @@ def _without_removed(document: dict[str, object]) -> dict[str, object]:
 
 
 def type_name(given: object) -> str | None:
-    """One name for the types of an entity: several are sorted and joined by commas; None where there is none."""
+    """Returns one name for the types of an entity, sorted and joined by commas; None where there is none."""
     if isinstance(given, str):
         return given or None
     if isinstance(given, list) and given and all(isinstance(name, str) for name in given):
@@ -347,7 +343,7 @@ def _take(
     for dataset_id, instance in sorted(instances(name, value), key=lambda item: item[0] or ""):
         key = instance_key(name, dataset_id)
         if key in attributes:
-            message = f"two instances of {name!a} stand under the name {key!a}"
+            message = f"two instances of {name!a} have the name {key!a}"
             raise EntityError(message[:200], next_step="give every instance its own datasetId", rule="body")
         attributes[key] = ngsiv2_attribute(instance)
         if dataset_id is not None:
@@ -369,7 +365,7 @@ def _is_plain_member(name: str, value: object) -> bool:
 
 
 def system_time(value: object) -> str | None:
-    """The text of a broker's own time; None for anything else, an attribute that a user called like it included."""
+    """Returns the text of a broker's own time; None for anything else, also a user's attribute of that name."""
     if isinstance(value, dict):
         value = value.get("@value")
     return value if isinstance(value, str) else None
@@ -384,7 +380,7 @@ _URN = re.compile(r"urn:ngsi-ld:([^:]+):")
 
 
 def targets(parsed: ParsedEntity, types: Set[str] = frozenset()) -> list[str]:
-    """The ids that an entity refers to, in order.
+    """Returns the ids that an entity refers to, in order.
 
     Args:
         parsed: the entity.

@@ -28,7 +28,7 @@ _HEAD = msgspec.json.Decoder(_Head)
 
 @dataclass(frozen=True, slots=True)
 class EntityHead:
-    """An entity as it went by. A member that is absent, or isn't what it should be, is None.
+    """The identity and times of an entity in a response. A member that is absent or malformed is None.
 
     Attributes:
         id, type: a number or Boolean in its text form, so that the entity can be quarantined under it.
@@ -42,12 +42,12 @@ class EntityHead:
     modified: str | None
 
     def time(self, field: KeysetField) -> str | None:
-        """The time that a walk along `field` goes by."""
+        """Returns the time by which a walk along `field` is ordered."""
         return self.created if field == "dateCreated" else self.modified
 
     @property
     def identity(self) -> tuple[str | None, str | None, str | None]:
-        """What tells it from others in its service."""
+        """What distinguishes it from others in its service."""
         return self.path, self.id, self.type
 
 
@@ -58,7 +58,7 @@ def read_entity_head(body: bytes, known_path: str | None) -> EntityHead:
 
     Args:
         body: the entity as JSON, of a page that was requested with `contexture.sources.ngsi.query.METADATA`.
-        known_path: the service path asked for, where it can be only one; otherwise the entity has to say.
+        known_path: the requested service path, where it can be only one; otherwise the entity has to show it.
     """
     try:
         head = _HEAD.decode(body)
@@ -70,11 +70,8 @@ def read_entity_head(body: bytes, known_path: str | None) -> EntityHead:
 
 
 def moment(text: str | None) -> datetime | None:
-    """The moment that a broker's time says, None when it says none (or one no calendar of ours holds)."""
-    try:
-        return broker_time(text)
-    except OverflowError:
-        return None
+    """Returns the moment of a broker's time; None where it is none."""
+    return broker_time(text)
 
 
 def _time(attribute: object) -> str | None:
@@ -109,7 +106,7 @@ _LINKED_DATA_HEAD = msgspec.json.Decoder(_LinkedDataHead)
 
 
 def read_linked_data_head(body: bytes) -> EntityHead:
-    """Reads an entity's head, whatever else is wrong with it; it has times where `options=sysAttrs` was asked."""
+    """Reads an entity's head, whatever else is wrong with it; it has times where `options=sysAttrs` was requested."""
     try:
         head = _LINKED_DATA_HEAD.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -131,14 +128,14 @@ def _linked_data_time(value: object) -> str | None:
 
 _LIST = msgspec.json.Decoder(list[msgspec.Raw])
 _BLANK = re.compile(r"[ \t\n\r]*")
-# Only where items end is asked for: numbers of any length, and whatever stands in texts, are left to the rules.
+# Only the ends of items are needed: numbers of any length, and any content of texts, are left to the rules.
 _SCANNER = json.JSONDecoder(parse_int=str, parse_float=str, strict=False)
 
 
 def split_entity_list(body: bytes) -> list[bytes]:
-    """The items of a JSON list as they were written, also those that hold what JSON forbids (half of a character, NaN).
+    """Returns the items of a JSON list as they were written, also those with what JSON forbids (half a character, NaN).
 
-    An item like that is for the rules to refuse; the others of its page are as good as ever.
+    The rules refuse such an item; the others of its page are not affected.
 
     Raises:
         ValueError: it is no JSON list.

@@ -1,19 +1,18 @@
 """Reading the history of an NGSI-LD broker: the versions of entities in an interval, in the order of the changes.
 
-The interval is read as one stretch. An answer that holds only a part of it (206) makes two stretches of it, cut at the
-time the part reaches; so what is told was answered completely, and memory holds one stretch.
+The interval is read in one request. A response with only a part of it (206) splits it in two, at the time that the part
+reaches. So a version is returned only from a complete response, and memory holds one part of the interval.
 
-GS CIM 009: the temporal query language is clause 4.11, the query 5.7.4, answers that hold a part 6.3.10. Whether
-`between` holds its ends differs from broker to broker, so one millisecond more is asked for, and times are looked at.
+GS CIM 009: the temporal query language is clause 4.11, the query 5.7.4, responses with a part 6.3.10. Whether `between`
+includes its ends differs from broker to broker, so one millisecond more is requested, and times are checked.
 
-There, an attribute is the list of its instances, each with the time of its change. Told again are whole entities, or
-only what changed, as the publication's data model wants it.
+There, an attribute is the list of its instances, each with the time of its change. Returned are whole entities, or only
+what changed, as the publication's data model requires.
 
-What happened in the past doesn't change, so pages by places don't shift, unless history itself is taken away; that
-shows in the counts.
+The past does not change, so pages by places do not shift, unless history itself is deleted; the counts show that.
 
-No single answer ends the pages: a broker that lost its database for a moment answers with none, or with fewer, and
-counts them. Behind a page that seems to be the last one the broker is asked again, and has to say the same.
+No single response ends the pages: a broker that lost its database for a moment responds with none, or with fewer, and
+counts them. After a page that seems to be the last one the request is repeated, and the response has to be the same.
 """
 
 from __future__ import annotations
@@ -59,13 +58,13 @@ class HistoryInterval:
         return self.start <= time < self.end
 
     def parameters(self) -> dict[str, str]:
-        """Asks for what happened in it, and perhaps right before it."""
-        asked = {"timerel": "between", "timeAt": broker_text(self.start - MILLISECOND)}
-        return {**asked, "endTimeAt": broker_text(self.end), **_TIMES}
+        """Returns the parameters that request what happened in it, and perhaps right before it."""
+        between = {"timerel": "between", "timeAt": broker_text(self.start - MILLISECOND)}
+        return {**between, "endTimeAt": broker_text(self.end), **_TIMES}
 
-    def halves(self, told: datetime | None) -> tuple[HistoryInterval, HistoryInterval] | None:
-        """Two stretches, cut at the time that was told if that is inside, else in the middle; None if it can't be."""
-        cut = whole_millisecond(told) if told is not None else self.start
+    def halves(self, reached: datetime | None) -> tuple[HistoryInterval, HistoryInterval] | None:
+        """Returns two parts, cut at `reached` if that is inside, else in the middle; None if it cannot be cut."""
+        cut = whole_millisecond(reached) if reached is not None else self.start
         if not self.start < cut < self.end:
             cut = whole_millisecond(self.start + (self.end - self.start) / 2)
         if cut == self.start:
@@ -74,23 +73,23 @@ class HistoryInterval:
 
 
 def whole_millisecond(time: datetime) -> datetime:
-    """The time cut to milliseconds, as brokers show them."""
+    """Returns a time cut to milliseconds, as brokers show them."""
     return time.replace(microsecond=time.microsecond // 1000 * 1000)
 
 
-def history_parameters(question: TypeQuery, stretch: HistoryInterval) -> dict[str, str]:
-    """Asks how the selected entities changed in a stretch; paging is added by who pages."""
-    return question.selection() | stretch.parameters()
+def history_parameters(query: TypeQuery, interval: HistoryInterval) -> dict[str, str]:
+    """Returns the parameters that request how the selected entities changed; paging is added to them."""
+    return query.selection() | interval.parameters()
 
 
 def last_known_parameters(types: str, ids: str, before: datetime) -> dict[str, str]:
-    """Asks what was known of each attribute of these entities (joined by commas) before a time."""
-    asked = {"type": types, "id": ids, "timerel": "before", "timeAt": broker_text(before), "lastN": "1"}
-    return asked | _TIMES
+    """Returns the parameters that request the last instance of each attribute of these entities before a time."""
+    selection = {"type": types, "id": ids, "timerel": "before", "timeAt": broker_text(before), "lastN": "1"}
+    return selection | _TIMES
 
 
 def range_end(content_range: str) -> datetime | None:
-    """The latest time that an answer holds by its Content-Range; None where that can't be told.
+    """Returns the latest time in a response by its Content-Range; None where that shows none.
 
     It is `date-time <start>-<end>/<size>`, without `lastN` in the order of time (clause 6.3.10).
     """
@@ -107,7 +106,7 @@ AttributeKey = tuple[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """What an attribute was from a time on; content None: it was removed."""
+    """An attribute from a time on; content None: it was removed."""
 
     key: AttributeKey
     at: datetime
@@ -116,28 +115,28 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class EntityHistory:
-    """The instances of one entity that an answer holds, in the order of their times.
+    """The instances of one entity in a response, in the order of their times.
 
     Attributes:
-        id: whose they are.
-        head: what doesn't change: id, type, and the @context where the broker sends it along.
+        id: of the entity.
+        head: what does not change: id, type, and the @context where the broker sends it.
     """
 
     id: str
     head: Mapping[str, object]
     instances: tuple[Instance, ...]
 
-    def within(self, stretch: HistoryInterval) -> EntityHistory:
-        """Only what happened in a stretch."""
-        return EntityHistory(self.id, self.head, tuple(one for one in self.instances if one.at in stretch))
+    def within(self, interval: HistoryInterval) -> EntityHistory:
+        """Returns only what happened in an interval."""
+        return EntityHistory(self.id, self.head, tuple(one for one in self.instances if one.at in interval))
 
     def until(self, time: datetime) -> EntityHistory:
-        """Only what happened before a time."""
+        """Returns only what happened before a time."""
         return EntityHistory(self.id, self.head, tuple(one for one in self.instances if one.at < time))
 
 
 def parse_entity_history(body: bytes) -> EntityHistory:
-    """Reads one entity of a temporal answer; number literals stay as they are.
+    """Parses one entity of a temporal response; number literals stay as they are.
 
     Raises:
         EntityError: it is no entity, or an instance has no time.
@@ -152,22 +151,22 @@ def parse_entity_history(body: bytes) -> EntityHistory:
 
 
 def entity_versions(
-    evolution: EntityHistory, before: EntityHistory | None, *, whole: bool
+    history: EntityHistory, before: EntityHistory | None, *, whole: bool
 ) -> Iterator[tuple[datetime, bytes]]:
-    """The entity after each of its changes, in NGSI-LD's normalized form, with the time.
+    """Yields the entity after each of its changes, in NGSI-LD's normalized form, with the time.
 
     Args:
-        evolution: its changes.
+        history: its changes.
         before: what was known of it before them.
         whole: everything that was known then; else only what changed, and nothing where something was only removed.
     """
     held = _applied({}, before.instances) if before is not None else {}
-    for at, group in groupby(evolution.instances, key=attrgetter("at")):
+    for at, group in groupby(history.instances, key=attrgetter("at")):
         changed = tuple(group)
         held = _applied(held if whole else {}, changed)
         if whole or held:
             times = {"modifiedAt": at.isoformat().replace("+00:00", "Z")}
-            yield at, orjson.dumps({**evolution.head, **times, **_members(held)})
+            yield at, orjson.dumps({**history.head, **times, **_members(held)})
 
 
 def _applied(held: Mapping[AttributeKey, object], changed: Iterable[Instance]) -> dict[AttributeKey, object]:
@@ -181,7 +180,7 @@ def _applied(held: Mapping[AttributeKey, object], changed: Iterable[Instance]) -
 
 
 def _members(held: Mapping[AttributeKey, object]) -> dict[str, object]:
-    """Attributes as an entity has them: those with several instances as a list, the scope as it is."""
+    """Returns attributes as an entity has them: those with several instances as a list, the scope as it is."""
     found: dict[str, list[object]] = {}
     for (name, _), content in held.items():
         found.setdefault(name, []).append(content)
@@ -219,7 +218,7 @@ def _document(body: bytes) -> dict[str, object]:
     try:
         value = parse_json(body)
     except (ValueError, TypeError, RecursionError):
-        # `from None`: a decoder's words may quote the data.
+        # `from None`: a decoder's message may quote the data.
         raise _unreadable("an entity of the history is no JSON that can be read") from None
     if not isinstance(value, dict):
         raise _unreadable("an entity of the history is no JSON object")
@@ -240,11 +239,11 @@ _COUNT = "ngsild-results-count"
 
 @dataclass(slots=True)
 class TemporalPaging:
-    """Where a reader is in the entities of one answer after the other.
+    """The position of a reader in the pages of a temporal query.
 
     Attributes:
         flavour: Mintaka, which reads Orion-LD's history, has anchors (`pageAnchor`, `Next-Page`); others `offset`.
-        over: whether nothing is left to be asked.
+        over: whether no page is left.
     """
 
     flavour: Flavour
@@ -256,20 +255,20 @@ class TemporalPaging:
     _seems_over: bool = False
 
     def parameters(self) -> dict[str, str]:
-        """Asks for the next page."""
+        """Returns the parameters of the next page."""
         if self._anchor or self.flavour == "orion-ld":
             return {"pageSize": str(PAGE_SIZE)} | ({"pageAnchor": self._anchor} if self._anchor else {})
         return {"limit": str(PAGE_SIZE), "offset": str(self._offset), "count": "true"}
 
     def advance(self, ids: Iterable[str], headers: Mapping[str, str]) -> None:
-        """Goes behind a page.
+        """Moves behind a page.
 
         Raises:
-            RetriableError: history was taken away meanwhile, or the broker does not go on to another page.
+            RetriableError: history was deleted meanwhile, or the broker returns the same page again.
         """
         page = tuple(ids)
         if page and self._met.issuperset(page) and not self._is_asked_again():
-            # It would be asked for until the deadline.
+            # It would be requested until the deadline.
             raise _same_again()
         self._met.update(page)
         self._offset += len(page)
@@ -282,7 +281,7 @@ class TemporalPaging:
         self.over = ends and self._seems_over
         self._seems_over = ends
         if not ends or self.flavour != "orion-ld":
-            # The last page of anchors is asked for again: nothing leads behind it.
+            # The last page of anchors is requested again: nothing leads behind it.
             self._anchor = following
         if self.over and total is not None and len(self._met) < total:
             raise _changed()
@@ -316,11 +315,11 @@ def _changed() -> RetriableError:
 
 
 INSTANCES_AT_ONCE = 50_000
-"""A stretch with more is cut: what memory holds."""
+"""An interval with more instances is cut, to bound memory."""
 
 
 class _TooMuchError(Exception):
-    """A stretch is too long; `reached` is the time up to which a part was answered."""
+    """An interval is too long; `reached` is the time up to which a part was returned."""
 
     def __init__(self, reached: datetime | None) -> None:
         super().__init__(reached)
@@ -328,7 +327,7 @@ class _TooMuchError(Exception):
 
 
 class NgsiLdHistoryClient(NgsiLdClient):
-    """One tenant of an NGSI-LD broker that keeps a history; arguments as `NgsiLdClient`."""
+    """The client of one tenant of an NGSI-LD broker with a history; arguments as `NgsiLdClient`."""
 
     def history(
         self,
@@ -338,19 +337,19 @@ class NgsiLdHistoryClient(NgsiLdClient):
         whole: bool = True,
         deadline_seconds: float = WALK_DEADLINE_SECONDS,
     ) -> Iterator[EntityPage]:
-        """The selected entities after each of their changes, in the order of these (then by id).
+        """Yields the selected entities after each of their changes, in the order of these (then by id).
 
-        Deletions are not told: brokers keep them apart, or not at all.
+        Deletions are not among them: brokers store them apart, or not at all.
 
         Args:
             query: which entities.
-            interval: the changes of which time; by `modifiedAt`, the broker's clock.
-            whole: tell all that was known of an entity then; else only what changed.
-            deadline_seconds: after which no more is asked.
+            interval: of the changes, by `modifiedAt`, the broker's clock.
+            whole: return all that was known of an entity then; else only what changed.
+            deadline_seconds: after which nothing is requested.
 
         Raises:
-            NotOfferedError: the broker keeps no history, or shows none.
-            RetriableError: it is away or ill, took too long, or history was taken away meanwhile.
+            NotOfferedError: the broker stores no history, or shows none.
+            RetriableError: it is away or ill, took too long, or history was deleted meanwhile.
             ConfigurationError: it refuses us or the query, or more happened at one moment than it shows.
             EntityError: what it shows is no history.
         """
@@ -359,17 +358,17 @@ class NgsiLdHistoryClient(NgsiLdClient):
         questions = tuple(TypeQuery(query, types) for types in combine_type_queries(names))
         waiting = [interval]
         while waiting:
-            stretch = waiting.pop()
+            interval = waiting.pop()
             try:
-                page = self._told(questions, stretch, whole, deadline)
+                page = self._read_interval(questions, interval, whole, deadline)
             except (_TooMuchError, PageTimeoutError, PageTooLargeError) as error:
-                waiting.extend(reversed(self._halves(stretch, error)))
+                waiting.extend(reversed(self._halves(interval, error)))
             else:
                 if page is not None:
                     yield page
 
     def _types_twice(self, pattern: str | None, deadline: float) -> tuple[str, ...]:
-        """The types there are, when two answers agree: one without a type leaves out all its changes."""
+        """Returns the types, when two responses agree: a list without a type would leave out all its changes."""
         names = tuple(self._types_like(pattern, deadline))
         if set(names) != set(self._types_like(pattern, deadline)):
             raise RetriableError(
@@ -378,20 +377,20 @@ class NgsiLdHistoryClient(NgsiLdClient):
             )
         return names
 
-    def _told(
-        self, questions: tuple[TypeQuery, ...], stretch: HistoryInterval, whole: bool, deadline: float
+    def _read_interval(
+        self, questions: tuple[TypeQuery, ...], interval: HistoryInterval, whole: bool, deadline: float
     ) -> EntityPage | None:
         changes: dict[str, list[tuple[datetime, bytes]]] = {}
         last: HttpResponse | None = None
         for question in questions:
             found: dict[str, EntityHistory] = {}
-            for answer, evolutions in self._pages(history_parameters(question, stretch), deadline, takes_parts=False):
-                last, kept = answer, (evolution.within(stretch) for evolution in evolutions)
+            for answer, histories in self._pages(history_parameters(question, interval), deadline, takes_parts=False):
+                last, kept = answer, (history.within(interval) for history in histories)
                 found |= {one.id: one for one in kept if one.instances and one.id not in changes}
-                self._bound(found, stretch)
-            before = self._before(question.types, found, stretch.start, deadline) if whole else {}
+                self._bound(found, interval)
+            before = self._before(question.types, found, interval.start, deadline) if whole else {}
             changes |= {name: list(entity_versions(one, before.get(name), whole=whole)) for name, one in found.items()}
-        rows = sorted((at, name, body) for name, told_of in changes.items() for at, body in told_of)
+        rows = sorted((at, name, body) for name, versions in changes.items() for at, body in versions)
         if last is None or not rows:
             return None
         bodies = [body for _, _, body in rows]
@@ -400,28 +399,28 @@ class NgsiLdHistoryClient(NgsiLdClient):
     def _before(
         self, types: str, changed: dict[str, EntityHistory], time: datetime, deadline: float
     ) -> dict[str, EntityHistory]:
-        """What was known of the changed entities before a time."""
+        """Returns what was known of the changed entities before a time."""
         known: dict[str, EntityHistory] = {}
         for ids in combine_type_queries(changed):
             parameters = last_known_parameters(types, ids, time)
-            for _, evolutions in self._pages(parameters, deadline, takes_parts=True):
-                known |= {evolution.id: evolution.until(time) for evolution in evolutions}
+            for _, histories in self._pages(parameters, deadline, takes_parts=True):
+                known |= {history.id: history.until(time) for history in histories}
         return known
 
     def _pages(
         self, parameters: dict[str, str], deadline: float, *, takes_parts: bool
     ) -> Iterator[tuple[HttpResponse, list[EntityHistory]]]:
-        """All pages of a question; one that was answered in part is too much, unless parts are what was asked for."""
+        """Yields all pages of a query. A partial response means that it asks for too much, unless it takes parts."""
         paging, asked = TemporalPaging(self.flavour), {**parameters, **excludes_federated(self.flavour)}
         while not paging.over:
             answer = self._asked(asked | paging.parameters(), deadline)
             if answer.is_partial and not takes_parts:
                 raise _TooMuchError(range_end(answer.headers.get("content-range", "")))
-            evolutions = [parse_entity_history(body) for body in self._page_of(answer, read_linked_data_head).entities]
-            paging.advance((evolution.id for evolution in evolutions), answer.headers)
-            if not evolutions:
+            histories = [parse_entity_history(body) for body in self._page_of(answer, read_linked_data_head).entities]
+            paging.advance((history.id for history in histories), answer.headers)
+            if not histories:
                 self.probe(deadline)
-            yield answer, evolutions
+            yield answer, histories
             if not paging.over:
                 self._transport.pause(deadline)
 
@@ -436,18 +435,18 @@ class NgsiLdHistoryClient(NgsiLdClient):
                 "same address), or backfill an interval that is archived",
             ) from error
 
-    def _bound(self, found: dict[str, EntityHistory], stretch: HistoryInterval) -> None:
+    def _bound(self, found: dict[str, EntityHistory], interval: HistoryInterval) -> None:
         too_many = sum(len(one.instances) for one in found.values()) > INSTANCES_AT_ONCE
-        if too_many and stretch.halves(None) is not None:
+        if too_many and interval.halves(None) is not None:
             raise _TooMuchError(None)
 
-    def _halves(self, stretch: HistoryInterval, error: Exception) -> tuple[HistoryInterval, HistoryInterval]:
-        halves = stretch.halves(error.reached if isinstance(error, _TooMuchError) else None)
+    def _halves(self, interval: HistoryInterval, error: Exception) -> tuple[HistoryInterval, HistoryInterval]:
+        halves = interval.halves(error.reached if isinstance(error, _TooMuchError) else None)
         if halves is not None:
             return halves
         if not isinstance(error, _TooMuchError):
             raise error
         raise ConfigurationError(
-            f"more happened at {stretch.start.isoformat()} than the context broker at {self.address} shows at once",
+            f"more happened at {interval.start.isoformat()} than the context broker at {self.address} shows at once",
             next_step="let it answer with more instances of an attribute, or select fewer entities",
         ) from None

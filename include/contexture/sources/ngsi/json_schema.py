@@ -6,20 +6,20 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 from urllib.parse import urldefrag, urljoin
 
 import orjson
-from jsonschema_rs import ReferencingError, Registry, ValidationError, validator_for
+from jsonschema_rs import ReferencingError, Registry, ValidationError, Validator, validator_for
 
 from contexture.errors import ConfigurationError
 from contexture.publications.schema_files import declared_address
 
 
 def key_values(entity: Mapping[str, object]) -> dict[str, object]:
-    """The entity with plain values: id and type as they are, of each attribute its value without type and metadata.
+    """Returns the entity with plain values: id and type as they are, of each attribute its value alone.
 
-    Number literals that Python would rewrite become Python's numbers: a schema asks for their size, not their digits.
+    Number literals that Python would rewrite become Python's numbers: a schema limits their size, not their digits.
     """
     return {name: _plain(_value(name, member)) for name, member in entity.items()}
 
@@ -44,7 +44,7 @@ _MOST_PROBLEMS = 5
 
 
 class SchemaViolation(NamedTuple):
-    """What keeps an entity from fitting its schema: the keyword, where, and how."""
+    """One thing that a schema refuses in an entity: the keyword, the place, and a sentence."""
 
     keyword: str
     place: str
@@ -52,7 +52,7 @@ class SchemaViolation(NamedTuple):
 
 
 class ModelSchemas:
-    """Compiled schemas by entity type; compiling is done once, for a million entities ask it.
+    """Compiled schemas by entity type, compiled once because a million entities are checked.
 
     Args:
         models: entity type to the name of its schema among the documents.
@@ -84,7 +84,7 @@ class ModelSchemas:
         return kind in self._validators
 
     def problems(self, kind: str, entity: Mapping[str, object]) -> list[SchemaViolation]:
-        """What keeps an entity in keyValues form from fitting the schema of its type; five problems at most."""
+        """Returns what the schema of its type refuses in an entity in keyValues form; five problems at most."""
         return [
             SchemaViolation(error.kind.name, "/".join(map(str, error.instance_path)), _sentence(error))
             for error in islice(self._validators[kind].iter_errors(entity), _MOST_PROBLEMS)
@@ -94,7 +94,7 @@ class ModelSchemas:
         """Whether the schema of a type names an attribute anywhere among its properties."""
         return attribute in self._known[kind]
 
-    def _validator(self, kind: str, name: str) -> Any:
+    def _validator(self, kind: str, name: str) -> Validator:
         if name not in self._schemas:
             raise ConfigurationError(
                 f"the schema {name} of {kind} was not read", next_step="load the publication from its file"
@@ -113,7 +113,7 @@ def _compiled(models: tuple[tuple[str, str], ...], documents: tuple[tuple[str, s
 
 
 def compiled(models: Mapping[str, str], documents: Mapping[str, str]) -> ModelSchemas:
-    """The compiled schemas of a publication, made once for each process.
+    """Returns the compiled schemas of a publication, made once for each process.
 
     Raises:
         ConfigurationError: as `ModelSchemas`.
@@ -121,37 +121,37 @@ def compiled(models: Mapping[str, str], documents: Mapping[str, str]) -> ModelSc
     return _compiled(tuple(models.items()), tuple(documents.items()))
 
 
-def _parsed(name: str, text: str) -> dict[str, Any]:
+def _parsed(name: str, text: str) -> dict[str, object]:
     try:
         schema = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{name} is no JSON: {error}", next_step="correct quality.models") from None
     if not isinstance(schema, dict):
         raise ConfigurationError(f"{name} is no JSON Schema", next_step="correct quality.models")
-    # Other metaschemas say nothing that a validator could check by.
+    # A validator cannot check by other metaschemas.
     is_draft = str(schema.get("$schema", "")).startswith(
         ("http://json-schema.org/draft", "https://json-schema.org/draft")
     )
     return schema if is_draft else {name: value for name, value in schema.items() if name != "$schema"}
 
 
-def _address(name: str, schema: Mapping[str, Any]) -> str:
+def _address(name: str, schema: Mapping[str, object]) -> str:
     declared = schema.get("$id")
     return urljoin(f"{_OWN_ADDRESS}{name}", declared if isinstance(declared, str) else "")
 
 
 def _sentence(error: ValidationError) -> str:
     # The library's own sentence shows the whole value, which may be personal and long.
-    keyword, asked = error.kind.name, error.kind.value
+    keyword, value = error.kind.name, error.kind.value
     if keyword == "required":
-        return f"{asked!r} is a required property"[:100]
+        return f"{value!r} is a required property"[:100]
     if keyword in {"allOf", "anyOf", "oneOf"}:
         return f"fits none or too many of {keyword}"
-    is_told = asked is not None and not isinstance(asked, (dict, ValidationError))
-    return f"breaks {keyword}: {json.dumps(asked)[:60]}" if is_told else f"breaks {keyword}"
+    is_short = value is not None and not isinstance(value, (dict, ValidationError))
+    return f"breaks {keyword}: {json.dumps(value)[:60]}" if is_short else f"breaks {keyword}"
 
 
-def _property_names(schema: Any, base: str, registry: Registry, seen: set[str]) -> Iterator[str]:
+def _property_names(schema: object, base: str, registry: Registry, seen: set[str]) -> Iterator[str]:
     if isinstance(schema, list):
         for item in schema:
             yield from _property_names(item, base, registry, seen)

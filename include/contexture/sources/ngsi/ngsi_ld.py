@@ -1,21 +1,22 @@
 """The client of an NGSI-LD broker: health, counts, and every entity that a query selects.
 
-NGSI-LD promises no order and its times can't be a cursor everywhere. What makes page numbers safe:
+NGSI-LD promises no order and its times cannot be a cursor everywhere. What makes page numbers safe:
 
-- pages overlap. When the first row of a page is not one of those that were met without a gap from the first row on,
-  something ahead of it went away and others took its place: the walk steps back until it meets such a row, and lets
-  pages overlap by more, so that it gets on though entities go away between any two of them;
+- pages overlap. When the first row of a page is not one of those that were read without a gap from the first row on,
+  something ahead of it was deleted and others took its place. The walk then steps back until it reads such a row, and
+  pages overlap by more, so that it proceeds though entities are deleted between any two of them;
 - rows have to rise by id, or by time of creation and id, within a page and from page to page: an order that no write
-  changes. A walk in that order ends well when it has met as many entities as the broker counted in its first two
-  answers. From a broker without an order, which may show other rows on other pages, as many have to come as it ever
+  changes. A walk in that order is complete when it has read as many entities as the broker counted in its first two
+  responses. From a broker without an order, which may show other rows on other pages, as many have to come as it ever
   counted;
-- where the broker freezes the ids (EntityMap), pages are taken in its order. One with fewer rows than it has room for,
-  or with none that is new, is asked for again: entities were deleted, or the answer was not whole;
-- no single answer ends a walk: a page may be cut short, and its count may be wrong. The walk goes on from the last row
-  it was shown, and ends where the next page is the last one too and brings nothing new, or after the third such page.
+- where the broker freezes the ids (EntityMap), pages are read in its order. One with fewer rows than it has room for,
+  or with none that is new, is requested again: entities were deleted, or the response was not whole;
+- no single response ends a walk: a page may be cut short, and its count may be wrong. The walk continues from the last
+  row it was shown, and ends where the next page is the last one too and contains nothing new, or after the third such
+  page.
 
 A walk that ends otherwise is repeated with another page size. One that ends so the third time is over, and
-`is_short`: what it did not meet may be there.
+`is_short`: what it did not read may be there.
 """
 
 from __future__ import annotations
@@ -50,15 +51,15 @@ from contexture.sources.ngsi.query import EntityQuery
 MAX_WALKS = 3
 _EMPTY_PAGES = 2
 _MOST_LAST_PAGES = 2
-# Of two answers in succession one is true.
+# Of two successive responses one is true.
 _FIRST_ANSWERS = 2
-# Where one entity comes with every page, the last page is never the last one for long.
+# Where an entity is created between any two pages, the last page is never the last one for long.
 _MOST_LAST_PAGES_APART = 10
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedDataPage:
-    """What the walk looks at of one answer: the rows, and how many there are in all."""
+    """What a walk needs of one response: the rows, and how many there are in all."""
 
     rows: Sequence[EntityHead]
     total: int
@@ -66,13 +67,13 @@ class LinkedDataPage:
 
 
 class OffsetWalk:
-    """A place in a walk through one type.
+    """The position in a walk through one type.
 
     Attributes:
-        offset, limit: of the page to ask for next; the broker chooses the size where limit is None.
-        entity_map: the frozen list the walk goes along, "" where there is none.
-        over: whether the walk has come to its end.
-        is_short: whether it ended without having met what the broker counts.
+        offset, limit: of the next page; the broker chooses the size where limit is None.
+        entity_map: the frozen list whose order the walk has, "" where there is none.
+        over: whether the walk has ended.
+        is_short: whether it ended without having read what the broker counts.
     """
 
     def __init__(self, limit: int | None) -> None:
@@ -81,7 +82,7 @@ class OffsetWalk:
         self.entity_map = ""
         self.over = self.is_short = False
         self._seen: dict[str, str | None] = {}
-        self._met_without_gap: set[str] = set()
+        self._read_without_gap: set[str] = set()
         self._overlap = 1
         self._walks = 1
         self._begin()
@@ -95,7 +96,7 @@ class OffsetWalk:
         self._asked_again_at: int | None = None
 
     def advance(self, page: LinkedDataPage) -> tuple[int, ...]:
-        """Takes in the page that was asked for here; returns the indices of rows not seen before."""
+        """Adds the page that was requested here; returns the indices of rows not seen before."""
         if self.entity_map and page.entity_map != self.entity_map:
             # The list expired and the broker made another one: its pages are not those of the first.
             self._restart()
@@ -111,15 +112,15 @@ class OffsetWalk:
             self._first_answers += 1
             self._first_total = max(self._first_total, page.total)
         self._greatest_total = max(self._greatest_total, page.total)
-        known = len(self._met_without_gap)
-        self._met_without_gap.update(row.id for row in page.rows if row.id is not None)
-        if self._is_doubtful(page, brings_nothing=len(self._met_without_gap) == known):
+        known = len(self._read_without_gap)
+        self._read_without_gap.update(row.id for row in page.rows if row.id is not None)
+        if self._is_doubtful(page, brings_nothing=len(self._read_without_gap) == known):
             self._asked_again_at = self.offset
             return fresh
         ends = self._ends(page)
         self._last_pages = self._last_pages + 1 if ends else 0
         self._all_last_pages += ends
-        brings_nothing = len(self._met_without_gap) == known
+        brings_nothing = len(self._read_without_gap) == known
         is_chasing = self._last_pages > _MOST_LAST_PAGES or self._all_last_pages > _MOST_LAST_PAGES_APART
         if is_chasing or (self._last_pages > 1 and brings_nothing):
             self._finish(page)
@@ -129,19 +130,19 @@ class OffsetWalk:
         return fresh
 
     def _is_doubtful(self, page: LinkedDataPage, *, brings_nothing: bool) -> bool:
-        """Whether a page of a frozen list, asked for once, may have rows that it does not show."""
+        """Whether a page of a frozen list, requested once, may have rows that it does not show."""
         if not self.entity_map or self._asked_again_at == self.offset:
             return False
         room = min(self.limit or len(page.rows), page.total - self.offset)
         return len(page.rows) < room or (brings_nothing and not self._last_pages)
 
     def _is_beyond(self, page: LinkedDataPage) -> bool:
-        """Whether rows that were not met may lie between those met without a gap and this page."""
+        """Whether there may be rows between those read without a gap and this page."""
         if self.offset == 0 or self.entity_map:
             return False
         if not page.rows:
             return page.total > 0
-        return page.rows[0].id is not None and page.rows[0].id not in self._met_without_gap
+        return page.rows[0].id is not None and page.rows[0].id not in self._read_without_gap
 
     def _step_back(self, page: LinkedDataPage) -> None:
         """Goes to an earlier page; this one's rows say nothing about where the walk is."""
@@ -155,14 +156,14 @@ class OffsetWalk:
         self._overlap = min(max(1, limit // 2), 4 * self._overlap)
 
     def _learn_size(self, page: LinkedDataPage) -> None:
-        """A full page tells the size that the broker really gives."""
+        """Learns from a full page which size the broker really uses."""
         rows = len(page.rows)
         if rows and self.offset == 0 and rows < page.total and (self.limit is None or rows < self.limit):
             self.limit = rows
 
     def _learn_order(self, rows: Sequence[EntityHead]) -> None:
-        """Rows rise within the page, and those not met before follow the last row of the pages before."""
-        fresh = [row for row in rows if row.id not in self._met_without_gap]
+        """Learns whether rows rise within the page and follow the last row of the pages before."""
+        fresh = [row for row in rows if row.id not in self._read_without_gap]
         across = [self._last, *fresh] if self._last is not None else fresh
         for one, other in (*pairwise(rows), *pairwise(across)):
             self._rises_by_id &= (one.id or "") < (other.id or "")
@@ -185,14 +186,14 @@ class OffsetWalk:
 
     def _stride(self, page: LinkedDataPage) -> int:
         if self.entity_map:
-            # What vanished from a frozen list leaves a gap in its page.
+            # What was deleted from a frozen list leaves a gap in its page.
             return self.limit or max(1, len(page.rows))
         return max(1, len(page.rows) - self._overlap)
 
     def _finish(self, page: LinkedDataPage) -> None:
         is_ordered = self._rises_by_id or self._rises_by_creation
         counted = self._first_total if is_ordered else self._greatest_total
-        if len(self._met_without_gap) >= counted or any(row.id is None for row in page.rows):
+        if len(self._read_without_gap) >= counted or any(row.id is None for row in page.rows):
             self.over = True
         else:
             self._restart()
@@ -203,7 +204,7 @@ class OffsetWalk:
             return
         self._walks += 1
         self.offset, self.entity_map = 0, ""
-        self._met_without_gap.clear()
+        self._read_without_gap.clear()
         self._begin()
         self.limit = max(2, (self.limit or 2) * 2 // 3)
 
@@ -219,7 +220,7 @@ ENTITIES = "/ngsi-ld/v1/entities"
 TYPES = "/ngsi-ld/v1/types"
 SUBSCRIPTIONS = "/ngsi-ld/v1/subscriptions"
 EVERY_SCOPE = frozenset(("/", "/#"))
-"""Service paths that select no scope: NGSI-LD has scopes in their place, and an entity may have none."""
+"""Service paths that select no scope: NGSI-LD has scopes instead, and an entity may have none."""
 
 _GEOMETRIES = {"point": "Point", "line": "LineString", "polygon": "Polygon"}
 _RELATIONS = {"coveredBy": "within"}
@@ -228,7 +229,7 @@ _TYPES_CHARACTERS = 1000
 
 @dataclass(frozen=True, slots=True)
 class TypeQuery:
-    """What is asked about the entities of some types.
+    """A query for the entities of some types.
 
     Attributes:
         types: their names, joined by commas: entities of any of them.
@@ -240,7 +241,7 @@ class TypeQuery:
     since: str | None = None
 
     def page(self, *, offset: int, limit: int | None, entity_map: bool) -> dict[str, str]:
-        """The parameters of one page; without a limit the broker chooses."""
+        """Returns the parameters of one page; without a limit the broker chooses."""
         # The simplified form is the smallest that has id, type and the time of creation.
         asked = {"options": "keyValues,sysAttrs" if self.query.identities_only else "sysAttrs"}
         asked |= {"count": "true", "offset": str(offset)}
@@ -251,11 +252,11 @@ class TypeQuery:
         return self.selection() | asked
 
     def count(self) -> dict[str, str]:
-        """The parameters that ask how many there are."""
+        """Returns the parameters that request how many there are."""
         return self.selection() | {"limit": "0", "count": "true"}
 
     def selection(self) -> dict[str, str]:
-        """The parameters that say which entities are meant."""
+        """Returns the parameters that select entities."""
         query = self.query
         given = {
             "type": self.types,
@@ -270,7 +271,7 @@ class TypeQuery:
 
 
 def combine_type_queries(names: Iterable[str]) -> Iterator[str]:
-    """Types joined by commas, as many at once as an address has room for."""
+    """Yields types joined by commas, each time as many as an address has room for."""
     held, length = list[str](), 0
     for name in names:
         if held and length + len(quote(name, safe="")) > _TYPES_CHARACTERS:
@@ -283,7 +284,7 @@ def combine_type_queries(names: Iterable[str]) -> Iterator[str]:
 
 
 def headers(tenant: str, context: str) -> dict[str, str]:
-    """What says whose entities are meant, and by which @context names are written."""
+    """Returns the headers that name the tenant and the @context of names."""
     sent = {"accept": "application/json"}
     if tenant:
         sent["ngsild-tenant"] = tenant
@@ -293,9 +294,9 @@ def headers(tenant: str, context: str) -> dict[str, str]:
 
 
 def _conditions(given: Iterable[str | None], since: str | None) -> str | None:
-    """All conditions at once; alternatives of the user's stay together.
+    """Returns all conditions in one; alternatives of the user stay together.
 
-    NGSIv2's conditions on metadata are such on attributes of attributes here, written alike (`speed.accuracy>0.9`).
+    NGSIv2's conditions on metadata are conditions on attributes of attributes here (`speed.accuracy>0.9`).
     """
     parts = [part for part in ((text or "").strip().strip(";") for text in given) if part]
     if since is not None:
@@ -306,7 +307,7 @@ def _conditions(given: Iterable[str | None], since: str | None) -> str | None:
 
 
 def _geographic(query: EntityQuery) -> Mapping[str, str]:
-    """NGSIv2's georel, geometry and coords as NGSI-LD writes them: GeoJSON names, longitude first."""
+    """Returns NGSIv2's georel, geometry and coords as NGSI-LD writes them: GeoJSON names, longitude first."""
     if query.georel is None or query.geometry is None or query.coords is None:
         return {}
     if query.geometry not in _GEOMETRIES:
@@ -333,18 +334,11 @@ class _Types(msgspec.Struct):
 
 
 class NgsiLdClient(Broker):
-    """One tenant of an NGSI-LD broker.
+    """The client of one tenant of an NGSI-LD broker; other arguments as `Broker`.
 
     Args:
-        connection: where it is.
-        service: the tenant; the default one when empty.
-        context: URL of the @context that names are written by; without it a broker answers with full IRIs.
+        context: URL of the @context that names are written by; without it a broker responds with full IRIs.
         flavour: which broker it is, where that is known.
-        budget: how long to bear with a broker that is away.
-        transport: stands in for the network in tests.
-
-    Raises:
-        ConfigurationError: the connection can't be used.
     """
 
     counts_stretches: ClassVar[bool] = False
@@ -367,14 +361,10 @@ class NgsiLdClient(Broker):
         self._headers = headers(service, context)
 
     def probe(self, deadline: float | None = None) -> datetime:
-        """Asks for what a broker can't answer without its database; returns the broker's clock, UTC.
+        """Requests the list of types, which a broker cannot return without its database; see `Broker.probe`.
 
-        That is the list of types. Orion-LD is built on Orion, which answers it with "none" and 200 then (measured), so
-        it is asked for subscriptions too, as Orion is.
-
-        Raises:
-            RetriableError: the broker or its database is ill.
-            ConfigurationError: it refuses us, or is no NGSI-LD broker.
+        Orion-LD is built on Orion, which returns an empty list and 200 then (measured), so subscriptions are requested
+        too, as from Orion.
         """
         answer = self._transport.get(TYPES, self._headers, {}, deadline)
         if self.flavour == "orion-ld":
@@ -382,38 +372,32 @@ class NgsiLdClient(Broker):
         return answer.broker_time
 
     def count(self, query: EntityQuery) -> int:
-        """How many entities a query selects; one whose types are asked for apart is counted for each.
-
-        Raises:
-            ContextureError: as `scan`.
-        """
+        """See `Broker.count`; an entity whose types are requested apart is counted for each."""
         return sum(self._counted(question, None) for question in self._questions(query, None))
 
     def scan(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[EntityPage]:
-        """Everything a query selects, page by page; what is there all the while is not missed.
+        """See `Broker.scan`.
 
-        Types are asked for by name, as many at once as an address has room for. A walk along `dateModified` gives what
-        changed since, or everything where the broker can't find that out. An entity that changes during the walk, or
-        whose types are asked for apart, may come twice. A walk through everything may end with fewer entities than the
-        broker counts: compare with `count`.
+        Types are requested by name, each time as many as an address has room for. A walk along `dateModified` returns
+        what changed since, or everything where the broker cannot find that out. An entity that changes during the walk,
+        or whose types are requested apart, may come twice. A walk through everything may end with fewer entities than
+        the broker counts.
 
         Raises:
-            RetriableError: the broker is away or ill, took too long, or shows fewer changed entities than it counts.
-            ConfigurationError: it refuses us or the query, or is no NGSI-LD broker.
-            RejectedError: one entity alone is too large to be read.
+            RetriableError: also where the broker shows fewer changed entities than it counts.
         """
         deadline = self._budget.clock() + deadline_seconds
         for question in self._questions(query, deadline):
             yield from self._walk_types(question, deadline)
 
     def describe(self, query: EntityQuery) -> str:
-        """The walk in one line, with the flavour that was found, for the manifest; holds no secret."""
+        """See `Broker.describe`; names the flavour that was found."""
         since = query.since if query.field == "dateModified" else None
         asked = TypeQuery(query, ",".join(query.types) or query.type_pattern or "every", since).selection()
         return " ".join((self.flavour, ENTITIES, *(f"{name}={value}" for name, value in asked.items())))
 
     def types(self, deadline: float | None = None) -> tuple[str, ...]:
-        """The types there are, for a query without any is refused as too broad."""
+        """Returns the types there are, because a query without any is refused as too broad."""
         answer = self._transport.get(TYPES, self._headers, {}, deadline)
         try:
             return tuple(msgspec.json.decode(answer.body, type=_Types).typeList)
@@ -427,12 +411,12 @@ class NgsiLdClient(Broker):
             yield replace(whole, since=since) if since and self._finds_changes(whole, deadline) else whole
 
     def _types_like(self, pattern: str | None, deadline: float | None) -> Iterator[str]:
-        """The types there are whose names match; NGSI-LD itself has no patterns of types."""
+        """Returns the types there are whose names match; NGSI-LD itself has no patterns of types."""
         names = self.types(deadline)
         return (name for name in names if pattern is None or re.search(pattern, name))
 
     def _finds_changes(self, whole: TypeQuery, deadline: float | None) -> bool:
-        """Whether the broker finds entities by the time of their change; some answer [] to that, or refuse it."""
+        """Whether the broker finds entities by the time of their change; some return [] to that, or refuse it."""
         try:
             found = self._counted(replace(whole, since=LONG_AGO), deadline)
         except TokenRefusedError:
@@ -448,10 +432,10 @@ class NgsiLdClient(Broker):
     def _walk_types(self, question: TypeQuery, deadline: float) -> Iterator[EntityPage]:
         walk = OffsetWalk(min(question.query.page_size, largest_page(self.flavour)))
         while not walk.over:
-            answer = self._answer(question, walk, deadline)
+            answer = self._fetch_page(question, walk, deadline)
             page = self._page_of(answer, read_linked_data_head)
             if not page.entities:
-                # A database that went away shows as an empty page, which would look like the end.
+                # A database that is away shows as an empty page, which would look like the end.
                 self.probe(deadline)
             name = answer.headers.get("ngsild-entitymap", "")
             fresh = walk.advance(LinkedDataPage(page.heads, self._total_of(answer), name))
@@ -460,14 +444,14 @@ class NgsiLdClient(Broker):
             if not walk.over:
                 self._transport.pause(deadline)
         if walk.is_short and question.query.since is not None:
-            # Entities that enter the selection meanwhile would hide from any count what the walk did not meet.
+            # Entities that enter the selection meanwhile would hide from any count what the walk did not read.
             raise RetriableError(
                 f"{self.address} counts more changed entities than its pages show",
                 next_step="let the run be retried, or read when less is written",
             )
 
-    def _answer(self, question: TypeQuery, walk: OffsetWalk, deadline: float) -> HttpResponse:
-        """The page at the walk's place: smaller if it is too much at once, of the broker's own size if it refuses."""
+    def _fetch_page(self, question: TypeQuery, walk: OffsetWalk, deadline: float) -> HttpResponse:
+        """Returns the page at the walk's place: smaller if it is too large, of the broker's own size if it refuses."""
         named = {"ngsild-entitymap": walk.entity_map} if walk.entity_map else {}
         offers = self.flavour in {"scorpio", "unknown"} and not walk.offset
         while True:

@@ -1,27 +1,26 @@
 """Reading every entity of a list that changes at the same time: a cursor on a time instead of page numbers.
 
-The broker is asked for `field >= cursor` in order of (field, id, type), and the cursor moves to the last time of the
-page. Three things make that safe:
+Requested is `field >= cursor` in order of (field, id, type), and the cursor moves to the last time of the page. What
+makes that safe:
 
-- what stands at the cursor comes again with the next page (`>=`, for a broker keeps times finer than it shows them);
-  such repeats are dropped here;
+- rows at the cursor come again with the next page (`>=`, because a broker stores times finer than it shows them); such
+  repeats are dropped here;
 - where more than a page shares one millisecond, the offset steps instead. Pages then overlap by one row, and when that
-  row isn't there again, something before it went away: the group is read again from its start;
-- a time is believed only when it is not before the cursor and not ahead of the broker's own clock, and two rows have to
-  vouch for a new cursor: a user attribute named like the broker's time may say anything;
-- a page that shows none of the rows at the cursor is believed when the next answer begins alike: they may have changed
-  meanwhile, or the broker answered with a page from further on;
-- no single answer ends a walk. A page that is not full may have been cut short, and a broker without its database
-  answers with none at all. So the walk goes on from the last row it was shown, and ends where a second answer shows
+  row is not there again, something before it was deleted: the group is read again from its start;
+- a time is accepted only when it is not before the cursor and not ahead of the broker's own clock, and a new cursor
+  needs two such rows, because a user attribute named like the broker's time may contain anything;
+- a page that shows none of the rows at the cursor is accepted when the next response begins alike: they may have
+  changed meanwhile, or the broker returned a page from further on;
+- no single response ends a walk. A page that is not full may have been cut short, and a broker without its database
+  returns none at all. So the walk continues from the last row it was shown, and ends where a second response shows
   nothing beyond that row. An empty page has to come twice.
 
-A walk that ends at a time (one slice of several) asks for the range in one condition, so that the broker, and no shown
-time, says what belongs to it. What stands exactly at that time may be met by the next slice too; so may what a first
-slice meets beyond its end, for it starts without any condition, to meet what never had a time.
+A walk that ends at a time (one slice of several) requests the range in one condition, so that the broker, and no shown
+time, decides what belongs to it. The next slice may read rows of exactly that time too, and also rows that a first
+slice reads beyond its end: a first slice starts without any condition, to read what never had a time.
 
-A cut is a time, and any time will do: the slices cover all times there are, however it was chosen. So a cut may come
-from a look at some place of an order that changes meanwhile, and be wrong; then slices differ in size, and nothing is
-missed.
+A cut is a time, and any time will do: the slices cover all times there are, however it was chosen. So a cut may be the
+time at some place of an order that changes meanwhile, and be wrong; then slices differ in size, and nothing is missed.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _Key = tuple[str | None, str | None, str | None, str | None]
 
 
 class CursorPage(Protocol):
-    """What the cursor looks at of one answer."""
+    """What the cursor needs of one response."""
 
     @property
     def heads(self) -> Sequence[EntityHead]:
@@ -58,12 +57,12 @@ class CursorPage(Protocol):
 
     @property
     def broker_time(self) -> datetime:
-        """The broker's clock when it answered."""
+        """The broker's clock when it responded."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """What a page means: the indices of rows not seen before, and where to go on; None at the end of the walk."""
+    """The indices of rows not seen before, and where the walk continues; None at its end."""
 
     fresh: tuple[int, ...]
     following: KeysetCursor | None
@@ -71,7 +70,7 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class KeysetCursor:
-    """A place in the walk; asks for `limit` rows from `offset` on, among those at or after `since`, up to `until`."""
+    """A place in a walk: `limit` rows from `offset` on, among those at or after `since`, up to `until`."""
 
     field: KeysetField
     since: str | None
@@ -86,19 +85,19 @@ class KeysetCursor:
 
     @classmethod
     def start(cls, query: EntityQuery) -> KeysetCursor:
-        """The first place of a query's walk."""
+        """Returns the first place of a query's walk."""
         return cls(query.field, query.since, max(_SMALLEST_PAGE, query.page_size), until=query.until)
 
     def parameters(self, query: EntityQuery) -> dict[str, str]:
-        """The URL parameters of the page to ask for here."""
+        """Returns the URL parameters of the page at this place."""
         return query.page_parameters(since=self.since, offset=self.offset, limit=self.limit)
 
     def halved(self) -> KeysetCursor:
-        """The same place with pages half as large; the smallest page has two rows."""
+        """Returns the same place with pages half as large; the smallest page has two rows."""
         return replace(self, limit=max(_SMALLEST_PAGE, self.limit // 2))
 
     def advance(self, page: CursorPage) -> PageRequest:
-        """Takes in the page that was asked for here.
+        """Adds the page that was requested here.
 
         Raises:
             RetriableError: the order of entities with one and the same time changed again and again while they were
@@ -119,7 +118,7 @@ class KeysetCursor:
         return PageRequest(fresh, following)
 
     def _is_out_of_touch(self, rows: Sequence[EntityHead]) -> bool:
-        """Whether a page begins beyond the cursor, where rows were met, and the answer before it began otherwise."""
+        """Whether a page begins beyond the cursor, where rows were read, and the response before it began otherwise."""
         first, here = moment(rows[0].time(self.field)) if rows else None, moment(self.since)
         if first is None or here is None or not self.seen or self.offset:
             return False
@@ -134,7 +133,7 @@ class KeysetCursor:
         return None if self._ends_before(reached) else self._moved(reached, rows, read)
 
     def _latest(self, broker_time: datetime) -> datetime:
-        """The latest time that a row here can have."""
+        """Returns the latest time that a row here can have."""
         latest, end = broker_time + CLOCK_MARGIN, moment(self.until)
         return latest if end is None or self.since is None else min(latest, end)
 
@@ -166,7 +165,7 @@ class KeysetCursor:
         return self.restarts + 1
 
     def _reached(self, rows: Sequence[EntityHead], latest: datetime) -> datetime | None:
-        """Where the cursor may move to; None where the page gives no reason to move."""
+        """Returns where the cursor may move to; None where the page is no reason to move."""
         here = moment(self.since)
         times = [moment(row.time(self.field)) for row in rows]
         believed = [time for time in times if time is not None and time <= latest and (here is None or time >= here)]
@@ -185,7 +184,7 @@ class KeysetCursor:
 
 
 def broker_text(time: datetime) -> str:
-    """A moment (UTC) as brokers write it: cut to milliseconds, never rounded up."""
+    """Returns a moment (UTC) as brokers write it: cut to milliseconds, never rounded up."""
     return f"{time.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
 
@@ -194,7 +193,7 @@ def _cut(time: datetime) -> datetime:
 
 
 def _keys(rows: Sequence[EntityHead]) -> list[_Key]:
-    """By what each row of a page is known again; what has no id by its times and its place among those sharing them."""
+    """Returns a key of each row of a page; of rows without an id, their times and place among those sharing them."""
     nameless = Counter[_Key]()
     keys = list[_Key]()
     for row in rows:
@@ -207,21 +206,21 @@ def _keys(rows: Sequence[EntityHead]) -> list[_Key]:
 
 
 PAGES_WORTH_A_SLICE = 4
-"""A slice costs a look at the broker and a page that is not full."""
+"""A slice costs a request to the broker and a page that is not full."""
 
 
 def slice_count(entities: int, page_size: int, most: int) -> int:
-    """Into how many slices a walk that meets so many entities is worth cutting, 1 to `most`."""
+    """Returns into how many slices to cut a walk through so many entities, 1 to `most`."""
     return max(1, min(most, entities // (PAGES_WORTH_A_SLICE * page_size)))
 
 
 def slice_boundaries(entities: int, slices: int) -> tuple[int, ...]:
-    """The places in a walk's order at which slices of one size begin; the first needs none."""
+    """Returns the places in a walk's order at which slices of one size begin; the first needs none."""
     return tuple(entities * number // slices for number in range(1, slices))
 
 
 def sliced(query: EntityQuery, cuts: Iterable[str | None]) -> tuple[EntityQuery, ...]:
-    """The slices of a walk, in its order; together they meet what it would.
+    """Returns the slices of a walk, in its order; together they read what it would.
 
     Args:
         query: a walk from the first entity to the last.

@@ -19,7 +19,7 @@ from contexture.errors import ConfigurationError
 from contexture.sources.http.transport import HttpRequest
 
 LONGEST_ADDRESS = 2000
-"""Characters of path and parameters, as they are sent, up to which entities are asked for by GET."""
+"""Characters of path and parameters, as they are sent, up to which entities are requested by GET."""
 
 _ENTITIES = "/v2/entities"
 _QUERY = "/v2/op/query"
@@ -29,10 +29,10 @@ _ANY_ID = ".*"
 
 
 def build_entities_request(headers: Mapping[str, str], parameters: Mapping[str, str]) -> HttpRequest:
-    """The request for entities that these URL parameters select; both ways give the same rows in the same order.
+    """Builds the request for the entities that parameters select; GET and POST return the same rows in one order.
 
     Args:
-        headers: the scope of the question.
+        headers: the scope of the request.
         parameters: of the closed list in `contexture.sources.ngsi.query`.
     """
     if len(f"{_ENTITIES}?{urlencode(parameters)}") <= LONGEST_ADDRESS:
@@ -50,7 +50,7 @@ def _body(parameters: Mapping[str, str]) -> dict[str, object]:
 
 
 def _selectors(parameters: Mapping[str, str]) -> list[dict[str, str]]:
-    """One selector for each id and type: in a body each is one name, never a list. The id always needs a condition."""
+    """Returns one selector for each id and type: in a body each is one name, never a list. An id is always needed."""
     return [{**identifier, **kind} for identifier in _ids(parameters) for kind in _types(parameters)]
 
 
@@ -72,7 +72,7 @@ MAX_PAGE_SIZE = 1000
 BUILTINS = ("dateCreated", "dateModified", "dateExpires", "servicePath")
 
 METADATA = "dateModified,*"
-"""The metadata of every page. An attribute of the user then carries `dateModified`, and a builtin carries nothing.
+"""The metadata of every page. An attribute of the user then has `dateModified`, and a builtin has nothing.
 
 This alone distinguishes a user's attribute called `dateModified` from the builtin that it hides. One builtin is enough:
 each one more would be another name that the metadata of users cannot have.
@@ -84,18 +84,18 @@ _CONDITION_NAME = re.compile(r"\s*!?\s*([^=!<>~:]*)")
 
 @dataclass(frozen=True, slots=True)
 class EntityQuery:
-    """A selection of entities in one service path, and the order they are walked in.
+    """A selection of entities in one service path, and the order in which they are read.
 
     Attributes:
         service_path: `/a`, or `/a/#` with everything below it; sent as a header.
         type_pattern: a regular expression for types, in place of `types`.
         q: the user's own conditions; the walk adds its own to them.
         mq: conditions on metadata.
-        attributes: the user attributes wanted; all when empty.
-        field: the time the walk goes along. `dateCreated` never moves; `dateModified` shows what changed.
+        attributes: the user attributes to read; all when empty.
+        field: the time of the order. `dateCreated` never moves; `dateModified` shows what changed.
         since: where the walk starts, as the broker writes times; from the first entity when None.
-        until: where it ends: what has this time or an earlier one is met, and little beyond; to the end when None.
-        page_size: entities asked for at once, 1 to 1000.
+        until: where it ends: what has this time or an earlier one is read, and little beyond; to the end when None.
+        page_size: entities of one request, 1 to 1000.
         identities_only: leaves the user attributes out.
         ids: these entities alone.
 
@@ -122,30 +122,36 @@ class EntityQuery:
 
     def __post_init__(self) -> None:
         if not self.service_path.startswith("/"):
-            raise _mistake(f"the service path {self.service_path!r} does not start with /", "source.service_path")
+            raise _selection_error(
+                f"the service path {self.service_path!r} does not start with /", "source.service_path"
+            )
         if not 1 <= self.page_size <= MAX_PAGE_SIZE:
-            raise _mistake(f"a page of {self.page_size} is not between 1 and {MAX_PAGE_SIZE}", "source.page_size")
+            raise _selection_error(
+                f"a page of {self.page_size} is not between 1 and {MAX_PAGE_SIZE}", "source.page_size"
+            )
         if self.types and self.type_pattern:
-            raise _mistake("types and type_pattern exclude each other", "source.types or type_pattern")
+            raise _selection_error("types and type_pattern exclude each other", "source.types or type_pattern")
         if self.ids and self.id_pattern:
-            raise _mistake("ids and id_pattern exclude each other", "source.ids or id_pattern")
+            raise _selection_error("ids and id_pattern exclude each other", "source.ids or id_pattern")
         geo = (self.georel, self.geometry, self.coords)
         if any(geo) and not all(geo):
-            raise _mistake("georel, geometry and coords go together", "source.georel, geometry and coords")
+            raise _selection_error("georel, geometry and coords go together", "source.georel, geometry and coords")
         if self.field in condition_names(self.q):
             # Two conditions on one field become one repeated key in the broker's database, which keeps only one.
-            raise _mistake(f"q has a condition on {self.field}, which this walk needs for itself", "source.query")
+            raise _selection_error(
+                f"q has a condition on {self.field}, which this walk needs for itself", "source.query"
+            )
 
     @property
     def known_path(self) -> str | None:
-        """The service path of every entity in the answer, None where the header asks for more than one."""
+        """The service path of every entity in the response; None where the header selects more than one."""
         path = self.service_path
         if "," in path or path.endswith("#"):
             return None
         return path.rstrip("/") or "/"
 
     def page_parameters(self, *, since: str | None, offset: int, limit: int) -> dict[str, str]:
-        """The URL parameters of one page of the walk."""
+        """Returns the URL parameters of one page of the walk."""
         wanted = () if self.identities_only else (self.attributes or ("*",))
         parameters = {
             "limit": str(limit),
@@ -158,12 +164,12 @@ class EntityQuery:
         return parameters | self._selection(since)
 
     def count_parameters(self) -> dict[str, str]:
-        """The URL parameters that ask how many entities there are, from `since` on."""
+        """Returns the URL parameters that request how many entities there are, from `since` on."""
         parameters = {"limit": "1", "offset": "0", "options": "count,skipForwarding", "attrs": "servicePath"}
         return parameters | self._selection(self.since)
 
     def describe(self) -> str:
-        """The walk in one line, for the manifest; holds no secret."""
+        """Describes the walk in one line, for the manifest; contains no secret."""
         parameters = self.page_parameters(since=self.since, offset=0, limit=self.page_size)
         return " ".join((self.service_path, *(f"{name}={value}" for name, value in parameters.items())))
 
@@ -173,7 +179,7 @@ class EntityQuery:
             "typePattern": self.type_pattern,
             "id": ",".join(self.ids),
             "idPattern": self.id_pattern,
-            "q": ";".join(part for part in ((self.q or "").strip().strip(";"), self._stretch(since)) if part),
+            "q": ";".join(part for part in ((self.q or "").strip().strip(";"), self._condition(since)) if part),
             "mq": (self.mq or "").strip().strip(";"),
             "georel": self.georel,
             "geometry": self.geometry,
@@ -181,8 +187,8 @@ class EntityQuery:
         }
         return {name: value for name, value in given.items() if value}
 
-    def _stretch(self, since: str | None) -> str | None:
-        """The condition on the field of the walk, in one: brokers keep only one of two on the same field."""
+    def _condition(self, since: str | None) -> str | None:
+        """Returns the one condition on the field of the walk: of two on one field, brokers ignore one."""
         if since is None:
             # No condition at all: entities without a time of their own match none.
             return None
@@ -190,10 +196,10 @@ class EntityQuery:
 
 
 def condition_names(q: str | None) -> frozenset[str]:
-    """The names that the conditions of a `q` are about, dotted paths cut at the first dot."""
+    """Returns the names in the conditions of a `q`, dotted paths cut at the first dot."""
     found = (_CONDITION_NAME.match(part) for part in _CONDITIONS.findall(q or ""))
     return frozenset(match[1].strip().split(".")[0].strip("'") for match in found if match)
 
 
-def _mistake(message: str, where: str) -> ConfigurationError:
+def _selection_error(message: str, where: str) -> ConfigurationError:
     return ConfigurationError(message, next_step=f"correct {where} of the publication")

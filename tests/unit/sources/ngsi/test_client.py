@@ -270,7 +270,7 @@ def test_entities_too_large_to_be_read_at_all_are_reported() -> None:
         list(broker(served(8), page_bytes=10).scan(EntityQuery("/a")))
 
 
-def test_a_broker_that_drips_is_not_waited_for_piece_by_piece() -> None:
+def test_a_broker_that_sends_slowly_is_not_waited_for_piece_by_piece() -> None:
     clock = Clock()
 
     class Drip(httpx.SyncByteStream):

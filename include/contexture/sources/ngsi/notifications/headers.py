@@ -27,7 +27,7 @@ _LEGACY = "legacy"
 
 @dataclass(frozen=True, slots=True)
 class NotificationHeaders:
-    """The headers that say something about the entities.
+    """The headers that describe the entities.
 
     Attributes:
         service_paths: one for all entities, or one for each in order.
@@ -42,7 +42,7 @@ class NotificationHeaders:
     context: str | None
 
     def paths_for(self, entities: int) -> tuple[str, ...]:
-        """The service path of each entity.
+        """Returns the service path of each entity.
 
         Raises:
             NotificationError: there are several paths, but not one for each entity.
@@ -66,7 +66,7 @@ def read_headers(
     """Reads the headers, whose names are in any case.
 
     Raises:
-        NotificationError: one of them breaks a rule; `status` is the HTTP answer.
+        NotificationError: one of them breaks a rule; `status` is that of the HTTP response.
     """
     given = {name.lower(): value for name, value in headers.items()}
     _check_media_type(given.get("content-type"))

@@ -1,4 +1,4 @@
-"""A notification, parsed."""
+"""A parsed notification, and the error of one that is refused."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ UNSUPPORTED_MEDIA = 415
 
 
 class NotificationError(RejectedError):
-    """The notification can't be taken as it is, and sending it again is useless; nothing of it was taken."""
+    """The notification cannot be accepted as it is, and sending it again is useless; nothing of it was stored."""
 
     @property
     def status(self) -> int:
-        """The HTTP status that answers it."""
+        """The HTTP status of the response."""
         return int(str(self.context.get("status", BAD_REQUEST)))
 
 
 def refused(message: str, next_step: str, status: int = BAD_REQUEST) -> NotificationError:
-    """The error that answers a request with `status`."""
+    """Returns the error that leads to a response with `status`."""
     return NotificationError(message, next_step=next_step, status=status)
 
 
@@ -35,9 +35,9 @@ class NotifiedEntity:
     """One entity of a notification.
 
     Attributes:
-        operation: `delete` when the broker said that the entity is gone.
-        service_path: whose it is, from the notification's header.
-        id, type: as the entity says; empty where it doesn't say.
+        operation: `delete` when the broker reported that the entity was deleted.
+        service_path: of the entity, from the notification's header.
+        id, type: those of the entity; empty where it has none.
         body: the entity as JSON, number literals as they were sent: an NGSIv1 context element as it was received, an
             NGSIv2 entity without the builtin `alterationType`, an NGSI-LD entity with the notification's `@context`.
     """
@@ -51,13 +51,13 @@ class NotifiedEntity:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """What one request shows.
+    """The content of one request.
 
     Attributes:
-        form: how the request words it.
-        service: the tenant, as the header says it (not lower-cased), or the default.
+        form: of the request.
+        service: the tenant, as in the header (not lower-cased), or the default.
         correlator: the header `Fiware-Correlator` as it was sent; None without one.
-        subscription: the id of the subscription, where the request tells it.
+        subscription: the id of the subscription, where the request contains it.
         entities: in the order they were sent.
     """
 
@@ -73,10 +73,10 @@ _FORMS = {f"{_PREFIX}{form}": form for form in get_args(Form)}
 
 
 def media_type_of(form: Form) -> str:
-    """The media type of a row whose body was notified in this form."""
+    """Returns the media type of a row whose body was notified in this form."""
     return f"{_PREFIX}{form}"
 
 
 def notified_form(media_type: str) -> Form | None:
-    """The form a row's body was notified in; None when it was not notified."""
+    """Returns the form in which a row's body was notified; None when it was not notified."""
     return _FORMS.get(media_type)

@@ -1,14 +1,14 @@
 """From an HTTP request to events.
 
-NGSIv2 says it by the builtin `alterationType`, which the subscription has to ask for (`notification.attrs`); without
-it, a deletion looks exactly like an update. NGSI-LD says it by the entity's own `deletedAt`.
+NGSIv2 marks a deletion by the builtin `alterationType`, which the subscription has to list (`notification.attrs`);
+without it, a deletion looks exactly like an update. NGSI-LD marks it by the entity's own `deletedAt`.
 
 NGSIv1      {"subscriptionId", "originator", "contextResponses": [{"contextElement": {...}, "statusCode": {...}}]}
 NGSIv2      {"subscriptionId", "data": [entity, ...]}; simplifiedNormalized: the entity alone
 NGSI-LD     {"id", "type": "Notification", "subscriptionId", "notifiedAt", "data": [entity, ...]}
 
 Of each attribute and metadata name, type and value stay, absent where they were absent; lists become objects in the
-same order. What NGSIv2 has no place for (`isPattern`) stands in the context element alone, which is kept as received.
+same order. What NGSIv2 has no place for (`isPattern`) is in the context element alone, which is stored as received.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _ALTERATIONS = frozenset({"entityCreate", "entityUpdate", "entityChange", "entit
 
 
 def pop_operation(entity: dict[str, object]) -> Operation:
-    """What happened to an NGSIv2 entity; the builtin that says it is taken out, a user's attribute is not."""
-    told = entity.get(ALTERATION)
-    value = told.get("value") if isinstance(told, dict) else None
+    """Returns what happened to an NGSIv2 entity, and removes the builtin that shows it, but no user's attribute."""
+    builtin = entity.get(ALTERATION)
+    value = builtin.get("value") if isinstance(builtin, dict) else None
     if not isinstance(value, str) or value not in _ALTERATIONS:
         return "upsert"
     del entity[ALTERATION]
@@ -43,7 +43,7 @@ def pop_operation(entity: dict[str, object]) -> Operation:
 
 
 def linked_data_operation(entity: dict[str, object]) -> Operation:
-    """What happened to an NGSI-LD entity."""
+    """Returns what happened to an NGSI-LD entity."""
     return "delete" if isinstance(entity.get(DELETED_AT), str) else "upsert"
 
 
@@ -51,7 +51,7 @@ Entity = dict[str, object]
 
 
 def form_of(body: Mapping[str, object], *, legacy: bool | None) -> Form:
-    """The form of a body; what it shows wins over a header that wasn't sent.
+    """Returns the form of a body.
 
     Raises:
         NotificationError: it is none of them, or contradicts the header.
@@ -66,10 +66,10 @@ def form_of(body: Mapping[str, object], *, legacy: bool | None) -> Form:
 
 
 def entities_of(body: Mapping[str, object], form: Form) -> list[Entity]:
-    """The entities of a body, in order, as they were sent.
+    """Returns the entities of a body, in order, as they were sent.
 
     Raises:
-        NotificationError: there are none, or one isn't an object.
+        NotificationError: there are none, or one is not an object.
     """
     if form == "ngsiv1":
         return [_context_element(item) for item in _listed(body, "contextResponses")]
@@ -79,7 +79,7 @@ def entities_of(body: Mapping[str, object], form: Form) -> list[Entity]:
 
 
 def text_of(body: Mapping[str, object], name: str) -> str | None:
-    """A member that is a text; None when it is anything else."""
+    """Returns a member that is a text; None when it is anything else."""
     value = body.get(name)
     return value if isinstance(value, str) else None
 
@@ -124,10 +124,10 @@ class _DuplicateMemberError(ValueError):
 
 
 def read_json(body: bytes, maximum_bytes: int) -> dict[str, object]:
-    """The JSON object of a body; numbers that a float would change stand as `orjson.Fragment`s.
+    """Parses the JSON object of a body; numbers that a float would change are `orjson.Fragment`s.
 
     Raises:
-        NotificationError: too large, not UTF-8, no JSON object, nested too deep, or a member stands twice.
+        NotificationError: too large, not UTF-8, no JSON object, nested too deep, or a member is there twice.
     """
     if len(body) > maximum_bytes:
         raise refused(
@@ -189,7 +189,7 @@ def _too_deep() -> RejectedError:
 
 
 def _is_deeper(value: object, limit: int) -> bool:
-    """Level by level, for a body may be nested deeper than Python's own stack should go."""
+    """Goes level by level, because a body may be nested deeper than Python's own stack allows."""
     level: list[object] = [value]
     for _ in range(limit + 1):
         level = [inner for item in level for inner in _inside(item) if isinstance(inner, (dict, list))]
@@ -208,10 +208,10 @@ _NEXT_STEP = "send contextElement as NGSIv1 has it: attributes are a list of {na
 
 
 def normalized(element: Mapping[str, object]) -> dict[str, object]:
-    """The entity of a `contextElement`.
+    """Returns the entity of a `contextElement` in NGSIv2's normalized form.
 
     Raises:
-        NotificationError: attributes or metadatas are no lists of named objects, or one stands twice.
+        NotificationError: attributes or metadatas are no lists of named objects, or one is there twice.
     """
     entity: dict[str, object] = {name: element[name] for name in ("id", "type") if name in element}
     for attribute in _list_legacy_entities(element.get("attributes"), "attributes"):
@@ -258,13 +258,13 @@ def _name(item: Mapping[str, object], what: str) -> str:
 def parse_notified(
     body: bytes, form: Form, service: str, service_path: str, *, attribute_times: bool = False
 ) -> ParsedEntity:
-    """The entity of a notified body, whatever form it was sent in; arguments as `parse_entity`.
+    """Parses a notified body, whatever form it was sent in; arguments as `parse_entity`.
 
-    Which metadata a subscription asks for is not known. An NGSIv2 entity that does not show it itself, and has a member
-    called like a builtin, is `shadowed` therefore.
+    Which metadata a subscription requests is not known. So an NGSIv2 entity that does not show it itself, and has a
+    member called like a builtin, is `shadowed`.
 
     Raises:
-        EntityError: the body isn't an entity of that form.
+        EntityError: the body is not an entity of that form.
     """
     if form == "ngsi-ld":
         return parse_entity(
@@ -298,21 +298,21 @@ def parse_notification(
     maximum_bytes: int = MAXIMUM_BYTES,
     received_at: datetime | None = None,
 ) -> list[Event]:
-    """The events of a broker's notification, one for each entity, in order.
+    """Returns the events of a broker's notification, one for each entity, in order.
 
     Understood are NGSIv1 (`legacy`), NGSIv2 (`normalized`, `simplifiedNormalized`) and NGSI-LD. Bodies are in the form
-    they were sent in, but for NGSIv1, which is told in NGSIv2's normalized form. An entity whose builtin
-    `alterationType` says `entityDelete`, or an NGSI-LD entity with `deletedAt`, is a delete.
+    they were sent in, except NGSIv1, which is returned in NGSIv2's normalized form. An entity whose builtin
+    `alterationType` is `entityDelete`, or an NGSI-LD entity with `deletedAt`, is a delete.
 
     Args:
         headers: of the request, names in any case.
         body: of the request.
-        default_service, default_service_path: where the headers don't say.
+        default_service, default_service_path: where the headers have none.
         maximum_bytes: of the body.
         received_at: when it arrived, UTC; now when None.
 
     Raises:
-        NotificationError: the request can't be taken; its `status` is the HTTP answer.
+        NotificationError: the request cannot be accepted; its `status` is that of the HTTP response.
     """
     notification = read_notification(
         headers,
@@ -333,19 +333,20 @@ def read_notification(
     default_service_path: str = DEFAULT_SERVICE_PATH,
     maximum_bytes: int = MAXIMUM_BYTES,
 ) -> Notification:
-    """What a request tells, before anything is made of it; arguments and errors as `parse_notification`."""
-    told = read_headers(headers, default_service=default_service, default_service_path=default_service_path)
+    """Reads a request, whose entities stay as they are; arguments and errors as `parse_notification`."""
+    given = read_headers(headers, default_service=default_service, default_service_path=default_service_path)
     content = read_json(body, maximum_bytes)
-    form = form_of(content, legacy=told.legacy)
+    form = form_of(content, legacy=given.legacy)
     found = entities_of(content, form)
-    context = content.get("@context", told.context) if form == "ngsi-ld" else None
+    context = content.get("@context", given.context) if form == "ngsi-ld" else None
     return Notification(
         form=form,
-        service=told.service,
-        correlator=told.correlator,
+        service=given.service,
+        correlator=given.correlator,
         subscription=text_of(content, "subscriptionId"),
         entities=tuple(
-            _entity(entity, form, path, context) for entity, path in zip(found, told.paths_for(len(found)), strict=True)
+            _entity(entity, form, path, context)
+            for entity, path in zip(found, given.paths_for(len(found)), strict=True)
         ),
     )
 
@@ -355,7 +356,7 @@ def _entity(entity: Entity, form: Form, service_path: str, context: object) -> N
         operation = linked_data_operation(entity)
         entity = entity if context is None or "@context" in entity else {**entity, "@context": context}
     elif form == "ngsiv1":
-        normalized(entity)  # what can't be told in the one form that all rules know is refused now
+        normalized(entity)  # refuses now what cannot be written in the one form that all rules know
         operation = "upsert"
     else:
         operation = pop_operation(entity)

@@ -64,7 +64,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 REJECTING = ("dup-across-paths", "type-drift", "relationship-target", "count-mismatch", "count-zero")
-"""Rules of the whole snapshot: no one can say which entity is at fault, so an error rejects the run."""
+"""Rules of the whole snapshot: they do not show which entity is at fault, so an error rejects the run."""
 
 _CATALOGUE = Catalogue(RULES)
 
@@ -72,7 +72,7 @@ unknown_rules = _CATALOGUE.unknown
 severities = _CATALOGUE.severities
 
 DEFAULT_MAXIMUM_BYTES = 1_000_000
-"""librdkafka's `message.max.bytes`: what a producer sends unless it is told otherwise."""
+"""librdkafka's `message.max.bytes`: what a producer sends unless it is configured otherwise."""
 
 
 class Bounds(NamedTuple):
@@ -121,10 +121,10 @@ class EntityRuleOptions:
 
     @classmethod
     def for_publication(cls, publication: NgsiPublication, reference_time: datetime | None = None) -> EntityRuleOptions:
-        """The options that a publication's `quality`, `source` and `topics` say.
+        """Returns the options of a publication's `quality`, `source` and `topics`.
 
         Raises:
-            ConfigurationError: `quality.rules` names a rule that there isn't.
+            ConfigurationError: `quality.rules` names a rule that does not exist.
         """
         quality = publication.quality
         return cls(

@@ -127,12 +127,12 @@ DEEPEST_NESTING = 50
 _FORBIDDEN = re.compile("[<>\"'=;()]")
 _UNRESTRICTED = "TextUnrestricted"
 
-# The forbidden characters but the quote, which in a text stands behind a backslash, as every escape does.
+# The forbidden characters except the quote, which is behind a backslash in a text, as every escape is.
 _SUSPICIOUS = b"<>'=;()\\"
 
 
 def check_content(parsed: ParsedEntity, maximum_bytes: int, found: RuleFindings, *, linked_data: bool = False) -> None:
-    """Finds what breaks `size`, `nesting` and `forbidden-char`; a look at the bytes suffices for most entities.
+    """Finds what breaks `size`, `nesting` and `forbidden-char`; a search in the bytes suffices for most entities.
 
     NGSI-LD forbids no character in a value.
     """
@@ -154,7 +154,7 @@ def _check_nesting(parsed: ParsedEntity, found: RuleFindings) -> None:
 
 
 def _depth(value: object) -> int:
-    """Level by level, for bodies may be nested deeper than Python's own stack should go."""
+    """Goes level by level, because bodies may be nested deeper than Python's own stack allows."""
     depth, level = 0, [value]
     while level := [item for item in level if isinstance(item, (dict, list))]:
         depth += 1
@@ -188,7 +188,7 @@ def _first_forbidden(value: object) -> str | None:
 
 
 def check_declared(parsed: ParsedEntity, options: EntityRuleOptions, found: RuleFindings) -> None:
-    """Finds what breaks a declaration; a publication that declares nothing pays nothing."""
+    """Finds what breaks a declaration; without declarations it costs nothing."""
     if options.entity_types and not _is_declared(parsed, options):
         found.add("unknown-type", f"the type {violation_subject(parsed.identity.type)} is none of source.types")
     if options.required_attributes:
@@ -256,7 +256,7 @@ def _is_among(value: object, allowed: tuple[object, ...]) -> bool:
 
 
 def _check_model(parsed: ParsedEntity, options: EntityRuleOptions, found: RuleFindings) -> None:
-    # Imported here, for the validator takes long to load and most publications have no models.
+    # Imported here, because the validator takes long to load and most publications have no models.
     from contexture.sources.ngsi.json_schema import compiled, key_values
 
     kind, schemas = parsed.identity.type, compiled(options.models, options.model_documents)
@@ -285,7 +285,7 @@ _DEFAULTS = EntityRuleOptions()
 
 
 def check(event: Event, options: EntityRuleOptions = _DEFAULTS) -> list[Violation]:
-    """The rules an event breaks; none for a deletion or a structure.
+    """Returns the rules an event breaks; none for a deletion or a structure.
 
     Args:
         event: its body in NGSIv2's normalized form; its time of reception represents the broker's clock.
@@ -302,16 +302,16 @@ def check(event: Event, options: EntityRuleOptions = _DEFAULTS) -> list[Violatio
 
 
 def unreadable(error: EntityError, options: EntityRuleOptions = _DEFAULTS) -> list[Violation]:
-    """The rule that a body breaks which can't be taken apart: an error, for there is nothing to publish."""
+    """Returns the rule that an unreadable body breaks: an error, because there is nothing to publish."""
     rule = str(error.context["rule"])
-    # Where the publication lets the rule pass, it is still no body that could be sent.
+    # Where the publication switched the rule off, it is still no body that could be sent.
     return [Violation(rule if options.severities.get(rule) == "error" else "body", "error", error.message)]
 
 
 def check_entity(
     parsed: ParsedEntity, options: EntityRuleOptions, received_at: datetime | None = None
 ) -> list[Violation]:
-    """The rules an entity breaks, in a fixed order.
+    """Returns the rules an entity breaks, in a fixed order.
 
     Args:
         parsed: the entity.
@@ -386,7 +386,7 @@ def _check_age(parsed: ParsedEntity, now: datetime, stale_after_seconds: int, fo
     if modified_at is not None and (now - modified_at).total_seconds() <= stale_after_seconds:
         return
     attributes = (parsed.attributes.get(name) for name in _AGE_ATTRIBUTES)
-    told = (moment_of(attribute.get("value")) for attribute in attributes if isinstance(attribute, dict))
-    newest = max((moment for moment in (modified_at, *told) if moment is not None), default=None)
+    times = (moment_of(attribute.get("value")) for attribute in attributes if isinstance(attribute, dict))
+    newest = max((moment for moment in (modified_at, *times) if moment is not None), default=None)
     if newest is not None and (now - newest).total_seconds() > stale_after_seconds:
         found.add("stale", f"the newest time is {newest.isoformat()}, more than {stale_after_seconds} s ago")

@@ -20,10 +20,10 @@ _TYPES = ("Number", "Integer", "Float")
 
 
 def coerce_numbers(parsed: ParsedEntity) -> ParsedEntity:
-    """The entity with every text that is a JSON number, in an attribute whose type is a number's, as that number.
+    """Returns the entity with numbers for texts that are JSON numbers, in attributes of a number's type.
 
     Digits stay as they were written. What is no number as JSON writes it (`1,5`, `012`, `12 km`) stays a text. Where
-    nothing changes, the entity is given back as it is.
+    nothing changes, the same entity is returned.
     """
     read = {name: {**attribute, "value": value} for name, attribute, value in _texts(parsed)}
     if not read:
@@ -43,7 +43,7 @@ def _texts(parsed: ParsedEntity) -> list[tuple[str, dict[str, object], object]]:
 
 
 def number(value: object) -> float | None:
-    """The magnitude of a JSON number, or None when the value is none; infinite where a double can't hold it."""
+    """Returns the magnitude of a JSON number, None for another value; infinite where no double is as large."""
     kind = type(value)
     if kind is int or kind is float:
         return value  # type: ignore[return-value]  # narrowed by its exact type, which leaves booleans out
@@ -59,7 +59,7 @@ Problem = str | None
 
 
 def geometry_problem(value: object) -> Problem:
-    """What keeps a value from being a geometry with coordinates on Earth, or None."""
+    """Returns what is wrong with a geometry with coordinates on Earth, or None."""
     if not isinstance(value, dict):
         return f"should be a GeoJSON geometry, but is {abbreviate(value)}"
     kind = value.get("type")
@@ -133,7 +133,7 @@ is_identifier = _SYNTAX.fullmatch
 
 
 def syntax_problem(text: str) -> str | None:
-    """What keeps a text from being an identifier, or None."""
+    """Returns what is wrong with an identifier, or None."""
     if is_identifier(text):
         return None
     if not text:
@@ -152,7 +152,7 @@ _INSTANCE = re.compile(rf"{_TERM.pattern}:{_URI.pattern}")
 
 
 def uri_problem(text: str) -> str | None:
-    """What keeps a text from being a URI (RFC 3986), which NGSI-LD asks of an entity's id; None if nothing does."""
+    """Returns what is wrong with a URI (RFC 3986), which NGSI-LD requires as an entity's id, or None."""
     if _URI.fullmatch(text):
         return None
     return "is no URI, which NGSI-LD asks for"
@@ -160,7 +160,7 @@ def uri_problem(text: str) -> str | None:
 
 @cache_by_text(_CACHED_NAMES)
 def linked_data_name_problem(name: str) -> str | None:
-    """What keeps a text from being a type or an attribute in NGSI-LD (a term, or an IRI), or None."""
+    """Returns what is wrong with a type or attribute name of NGSI-LD (a term, or an IRI), or None."""
     if name in _LINKED_DATA_RESERVED:
         return "is reserved"
     is_name = _TERM.fullmatch(name) or _URI.fullmatch(name) or _INSTANCE.fullmatch(name)
@@ -169,7 +169,7 @@ def linked_data_name_problem(name: str) -> str | None:
 
 @cache_by_text(_CACHED_NAMES)
 def linked_data_type_problem(name: str) -> str | None:
-    """What keeps a text from being the type of an NGSI-LD entity, or several joined by commas; None if nothing does."""
+    """Returns what is wrong with the type of an NGSI-LD entity, or several joined by commas, or None."""
     problem = linked_data_name_problem(name)
     if problem is None or not any(map(linked_data_name_problem, name.split(","))):
         return None
@@ -178,13 +178,13 @@ def linked_data_type_problem(name: str) -> str | None:
 
 @cache_by_text(_CACHED_NAMES)
 def name_problem(name: str) -> str | None:
-    """What keeps a name from being an attribute's, or None."""
+    """Returns what is wrong with the name of an attribute, or None."""
     return "is reserved" if name in RESERVED_ATTRIBUTE_NAMES else syntax_problem(name)
 
 
 @cache_by_text(_CACHED_NAMES)
 def type_problem(name: str) -> str | None:
-    """What keeps a text from being a type or the name of a metadata, or None."""
+    """Returns what is wrong with a type or the name of a metadata, or None."""
     return syntax_problem(name)
 
 
@@ -201,10 +201,10 @@ ValueCheck = Callable[[str, object, datetime | None, RuleFindings], None]
 
 
 class TypeMeaning(NamedTuple):
-    """What the type of an attribute asks of its value.
+    """What the type of an attribute requires of its value.
 
     Attributes:
-        check: the check of a value that isn't null.
+        check: the check of a value that is not null.
         place: whether the attribute is a place.
     """
 
@@ -213,7 +213,7 @@ class TypeMeaning(NamedTuple):
 
 
 def moment_of(value: object) -> datetime | None:
-    """The moment an ISO 8601 text says (UTC where it names no zone), of an interval its end; None if it says none."""
+    """Returns the moment of an ISO 8601 text (UTC without a zone), of an interval its end; None if it has none."""
     if not isinstance(value, str):
         return None
     try:

@@ -8,8 +8,13 @@ from typing import ClassVar, Literal, TypeVar
 
 import msgspec
 
-from contexture.errors import ConfigurationError
-from contexture.sources.http.connection import ConnectionDocument, ConnectionFields, HttpConnection, http_connection
+from contexture.sources.http.connection import (
+    ConnectionDocument,
+    ConnectionFields,
+    HttpConnection,
+    connection_error,
+    http_connection,
+)
 
 AskedFlavour = Literal["auto", "fmr", "generic"]
 AskedApi = Literal["auto", "v1", "v2"]
@@ -29,21 +34,21 @@ class _Document(ConnectionDocument, forbid_unknown_fields=True):
 class RegistryConnection(HttpConnection):
     """How to reach a structure registry.
 
-    The address of a Fusion (Metadata) Registry is that of its web application; of any other registry what stands
-    before `/structure/…` or `/codelist/…`. Without credentials it answers what is public, which is another content:
-    two publications of one registry, one with credentials and one without, are two identities.
+    The address of a Fusion (Metadata) Registry is that of its web application; of any other registry it is the part
+    before `/structure/…` or `/codelist/…`. Without credentials a registry returns what is public, which is another
+    content: two publications of one registry, one with credentials and one without, are two identities.
 
     Attributes:
-        timeout_seconds: how long a registry may be silent, before its answer or within it.
-        flavour: `fmr` and `generic` leave out the question which one it is.
-        api: the version of SDMX-REST; `auto` tries.
-        reply_bytes: the largest answer that is taken, after unpacking.
+        timeout_seconds: how long a registry may send nothing, before its response or within it.
+        flavour: `fmr` and `generic` make the request for its product needless.
+        api: the version of SDMX-REST; `auto` checks which one responds.
+        reply_bytes: the largest response that is accepted, decoded.
     """
 
     WHO: ClassVar[str] = "the structure registry"
     DOCUMENT: ClassVar[type[ConnectionDocument]] = _Document
 
-    # One answer may hold a whole agency; registries put it together before its first byte comes.
+    # One response may contain a whole agency; registries build it before they send its first byte.
     timeout_seconds: float = 120.0
     flavour: AskedFlavour = field(default="auto", kw_only=True)
     api: AskedApi = field(default="auto", kw_only=True)
@@ -56,18 +61,18 @@ class RegistryConnection(HttpConnection):
 
     @property
     def is_public(self) -> bool:
-        """Whether it is asked as anyone may ask it."""
+        """Whether requests carry no credentials."""
         return not (self.headers or self.grant or self.certificate or "@" in self.base_url)
 
 
 def registry_connection(connection_id: str, fields: ConnectionFields) -> RegistryConnection:
-    """The registry behind the fields of an Airflow connection of type `http` or `https`.
+    """Returns the registry of the fields of an Airflow connection of type `http` or `https`.
 
     Beside what `contexture.sources.http.connection` shows, its extra may have `flavour` (auto, fmr, generic), `api`
     (auto, v1, v2) and `reply_bytes`.
 
     Raises:
-        ConfigurationError: they lead to none; the message never shows a secret.
+        ConfigurationError: they describe none; the message never shows a secret.
     """
     found = http_connection(RegistryConnection, connection_id, fields)
     return replace(
@@ -83,20 +88,16 @@ def _one_of(connection_id: str, fields: ConnectionFields, name: str, known: tupl
     for word in known:
         if word == given:
             return word
-    raise _mistake(connection_id, f"has a {name} that is not known", f"use one of {', '.join(known)}")
+    raise connection_error(connection_id, f"has a {name} that is not known", f"use one of {', '.join(known)}")
 
 
 def _reply_bytes(connection_id: str, fields: ConnectionFields) -> int:
     given = fields.text("reply_bytes", str(REPLY_BYTES))
     if not given.isdecimal() or not int(given):
-        raise _mistake(connection_id, "has reply_bytes that are no number above 0", "write a whole number of bytes")
+        raise connection_error(
+            connection_id, "has reply_bytes that are no number above 0", "write a whole number of bytes"
+        )
     return int(given)
-
-
-def _mistake(connection_id: str, message: str, next_step: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"the Airflow connection {connection_id!r} {message}", next_step=next_step, connection=connection_id
-    )
 
 
 PRODUCT = "/ws/fusion/info/product"
@@ -117,7 +118,7 @@ class Product:
 
     @property
     def knows_as_of(self) -> bool:
-        """Since 12 it keeps the history of every artefact (SDMX-REST 2.2.0)."""
+        """Whether it stores the history of every artefact, as releases since 12 do (SDMX-REST 2.2.0)."""
         return self.release >= 12
 
     @property
@@ -130,10 +131,10 @@ class Product:
 
 
 def product_in(body: bytes) -> Product | None:
-    """What an answer of the product endpoint says; None where it is none."""
+    """Returns the product that a response of the product endpoint names; None where it names none."""
     try:
-        told = msgspec.json.decode(body, type=dict[str, object])
+        members = msgspec.json.decode(body, type=dict[str, object])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    version = {name.lower(): value for name, value in told.items()}.get("version")
+    version = {name.lower(): value for name, value in members.items()}.get("version")
     return Product(version[:40]) if isinstance(version, str) and _VERSION.match(version) else None

@@ -17,13 +17,14 @@ from contexture.sources.http.connection import HttpConnection
 from contexture.sources.http.content_encoding import (
     BrokenBodyError,
     CodingRefusedError,
+    decode_content,
     decoded_pieces,
     limit_size,
-    unpacked,
 )
 from contexture.sources.http.errors import (
     RETRIED_STATUSES,
     BrokerUnavailableError,
+    IncompleteReplyError,
     PageTimeoutError,
     RegistryUnavailableError,
     ReplyTooLargeError,
@@ -37,25 +38,25 @@ from contexture.sources.sdmx.registry.interface import ANY, StructureQuery
 OK, NO_CONTENT, NOT_MODIFIED, BAD_REQUEST, NOT_FOUND, NOT_IMPLEMENTED = 200, 204, 304, 400, 404, 501
 FORMAT_REFUSED = frozenset({406, 415})
 ANSWERS = frozenset({OK, NO_CONTENT, NOT_MODIFIED, BAD_REQUEST, NOT_FOUND, NOT_IMPLEMENTED, *FORMAT_REFUSED})
-"""Statuses that say something about what was asked for; every other one is about us or the registry's health."""
+"""Statuses that say something about what was requested; every other one is about us or the registry's health."""
 
 _ERROR_ELEMENT = re.compile(rb"<(?:\w{1,40}:)?Error[\s>]")
 _SCHEMAS = b"www.sdmx.org/resources/sdmxml/schemas"
 _ERROR_DOCUMENT = re.compile(rb'"errors"\s*:\s*\[')
 
 
-def is_error_message(media_type: str, words: bytes) -> bool:
-    """Whether a refusal is an error message of SDMX, in XML or JSON: no proxy and no empty server answers so."""
+def is_error_message(media_type: str, text: bytes) -> bool:
+    """Whether a refusal is an error message of SDMX, in XML or JSON: no proxy and no empty server sends one."""
     if "sdmx" in media_type.lower() and "error" in media_type.lower():
         return True
-    element = _ERROR_ELEMENT.search(words)
-    if element is not None and words.find(_SCHEMAS, element.end()) >= 0:
+    element = _ERROR_ELEMENT.search(text)
+    if element is not None and text.find(_SCHEMAS, element.end()) >= 0:
         return True
-    return "json" in media_type.lower() and _ERROR_DOCUMENT.search(words) is not None
+    return "json" in media_type.lower() and _ERROR_DOCUMENT.search(text) is not None
 
 
 def registry_error(connection: HttpConnection, response: httpx.Response) -> ContextureError:
-    """The error that a status represents which is no answer."""
+    """Returns the error of a status that says nothing about what was requested."""
     status, where = response.status_code, f"{connection.WHO} at {connection.address}"
     if status in {401, 403}:
         kind = TokenRefusedError if status == httpx.codes.UNAUTHORIZED else ConfigurationError
@@ -87,12 +88,12 @@ def registry_error(connection: HttpConnection, response: httpx.Response) -> Cont
 
 ATTEMPTS = 3
 _ERROR_BYTES = 1 << 16
-_DRIP_BYTES = 4096
+_SLOW_BYTES = 4096
 _CONTENT = frozenset({httpx.codes.OK})
 
 
 def registry_budget() -> RetryBudget:
-    """Three tries for registry faults, with waits of up to half a minute between them."""
+    """Returns a budget of three attempts for registry faults, with waits of up to half a minute between them."""
     return RetryBudget(attempts=ATTEMPTS, first_wait_seconds=1.0, longest_wait_seconds=30.0)
 
 
@@ -107,11 +108,11 @@ class StructureRequest:
 
 @dataclass(frozen=True, slots=True)
 class DownloadedFile:
-    """An answer; only that of status 200 is in the file.
+    """A response; only the body of status 200 is in the file.
 
     Attributes:
         status: HTTP status.
-        headers: of the answer.
+        headers: of the response.
         size: bytes in the file.
         received_at: when the last of them came.
         registry_time: its Date header, else `received_at`.
@@ -127,12 +128,12 @@ class DownloadedFile:
 
     @property
     def media_type(self) -> str:
-        """What the answer says that it is."""
+        """The content type of the response."""
         return str(self.headers.get("content-type", ""))
 
 
 class StructureDownloads:
-    """Asks one registry, over one connection that stays open."""
+    """Downloads from one registry, over one connection that stays open."""
 
     def __init__(
         self,
@@ -145,39 +146,39 @@ class StructureDownloads:
         self._client = HttpClient(connection, self.budget, transport)
 
     def close(self) -> None:
-        """Gives the connections back."""
+        """Closes the connections."""
         self._client.close()
 
     def retrying(self, call: Callable[[], Given]) -> Given:
-        """What the call gives, tried again while the registry is away or ill.
+        """Returns the result of a call, repeated while the registry is away or ill.
 
         Raises:
-            RegistryUnavailableError: it still was at the last try.
+            RegistryUnavailableError: it still was at the last attempt.
         """
         return self._client.retrying(call, RegistryUnavailableError)
 
-    def fetch(self, question: StructureRequest, into: Path) -> DownloadedFile:
-        """The answer, its body in the file; tried once.
+    def fetch(self, request: StructureRequest, into: Path) -> DownloadedFile:
+        """Returns the response of one attempt, its body in the file.
 
         Raises:
-            RegistryUnavailableError: the registry is away or ill, or its answer breaks off.
-            ReplyTooLargeError: the answer is larger than allowed.
+            RegistryUnavailableError: the registry is away or ill, or its response breaks off.
+            ReplyTooLargeError: the response is larger than allowed.
             ConfigurationError: it refuses us, or is none.
         """
-        return self._client.with_new_token(lambda: self._fetch(question, into))
+        return self._client.with_new_token(lambda: self._fetch(request, into))
 
-    def status(self, question: StructureRequest) -> int:
-        """The status of the answer, without its body; tried once."""
-        with self._asked(question) as response:
+    def status(self, request: StructureRequest) -> int:
+        """Returns the status of the response to one attempt, without its body."""
+        with self._responding(request) as response:
             return response.status_code
 
-    def _fetch(self, question: StructureRequest, into: Path) -> DownloadedFile:
-        with self._asked(question) as response:
+    def _fetch(self, request: StructureRequest, into: Path) -> DownloadedFile:
+        with self._responding(request) as response:
             if response.status_code not in ANSWERS:
                 raise registry_error(self._connection, response)
             is_content = response.status_code in _CONTENT
             size = self._write(response, into) if is_content else 0
-            words = b"" if is_content else self._words(response)
+            text = b"" if is_content else self._error_text(response)
             now = datetime.now(UTC)
             return DownloadedFile(
                 response.status_code,
@@ -185,13 +186,13 @@ class StructureDownloads:
                 size,
                 now,
                 date_of(response.headers) or now,
-                is_error_message(response.headers.get("content-type", ""), words),
+                is_error_message(response.headers.get("content-type", ""), text),
             )
 
     @contextmanager
-    def _asked(self, question: StructureRequest) -> Iterator[httpx.Response]:
+    def _responding(self, request: StructureRequest) -> Iterator[httpx.Response]:
         try:
-            with self._client.stream("GET", question.path, _headers(question)) as response:
+            with self._client.stream("GET", request.path, _headers(request)) as response:
                 yield response
         except (BrokerUnavailableError, PageTimeoutError) as error:
             raise RegistryUnavailableError(
@@ -204,47 +205,49 @@ class StructureDownloads:
     def _write(self, response: httpx.Response, into: Path) -> int:
         encoding = response.headers.get("content-encoding", "")
         who = f"{self._connection.WHO} at {self._connection.address}"
-        pieces = unpacked(self._flowing(response.iter_raw()), encoding, who)
+        pieces = decode_content(self._check_flow(response.iter_raw()), encoding, who)
         size = 0
         try:
             with into.open("wb") as stream:
                 for piece in limit_size(pieces, self._connection.reply_bytes, self._connection):
                     size += stream.write(piece)
-        except BaseException:
+        except BaseException as error:
             into.unlink(missing_ok=True)
+            if isinstance(error, CodingRefusedError | BrokenBodyError):
+                raise IncompleteReplyError(error.message, next_step=error.next_step) from None
             raise
         return size
 
-    def _flowing(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
-        """The pieces, as long as they don't drip: httpx's time is that of a single one."""
+    def _check_flow(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """Passes pieces on unless they come too slowly, because httpx's timeout is that of a single one."""
         clock, seconds = self.budget.clock, self._connection.timeout_seconds
         since, size = clock(), 0
         for piece in pieces:
             yield piece
             size += len(piece)
-            if size >= _DRIP_BYTES:
+            if size >= _SLOW_BYTES:
                 since, size = clock(), 0
             elif clock() - since > seconds:
                 raise RegistryUnavailableError(
-                    f"{self._connection.WHO} at {self._connection.address} only drips",
+                    f"{self._connection.WHO} at {self._connection.address} sends too slowly",
                     next_step="look into its log and at the network before it; the run is retried",
                 )
 
-    def _words(self, response: httpx.Response) -> bytes:
-        words = b""
+    def _error_text(self, response: httpx.Response) -> bytes:
+        text = b""
         # An error message that cannot be decoded is none; the status is what counts then.
         with suppress(CodingRefusedError, BrokenBodyError):
             for piece in decoded_pieces(response, self._connection.WHO):
-                words += piece[:_ERROR_BYTES]
-                if len(words) >= _ERROR_BYTES:
+                text += piece[:_ERROR_BYTES]
+                if len(text) >= _ERROR_BYTES:
                     break
-        return words
+        return text
 
 
-def _headers(question: StructureRequest) -> dict[str, str]:
-    since = {"if-modified-since": question.since} if question.since else {}
+def _headers(request: StructureRequest) -> dict[str, str]:
+    since = {"if-modified-since": request.since} if request.since else {}
     # FMR: * is no filter, else names come in one language.
-    return {"accept": question.accept, "accept-language": "*", **since}
+    return {"accept": request.accept, "accept-language": "*", **since}
 
 
 SMALL = StructureQuery("AgencyScheme")
@@ -255,12 +258,12 @@ _HEAD_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What came of a question.
+    """The response to a request that checks an address.
 
     Attributes:
-        status: of the answer.
+        status: of the response.
         body: its beginning, where it is 200.
-        is_registrys: a refusal in the words of SDMX.
+        is_registrys: a refusal that is an error message of SDMX.
     """
 
     status: int
@@ -277,13 +280,13 @@ class ProbeResult:
 
 
 def probe_address(transport: StructureDownloads, path: str, accept: str = f"{ANY}/{ANY}") -> ProbeResult:
-    """The answer to a small question; tried once.
+    """Returns the response to one attempt of a small request.
 
     Raises:
-        RegistryUnavailableError: nothing answers, or it is ill.
+        RegistryUnavailableError: nothing responds, or it is ill.
         ConfigurationError: it refuses us, or is no registry.
     """
-    with tempfile.TemporaryDirectory(prefix="contexture-trying-") as folder:
+    with tempfile.TemporaryDirectory(prefix="contexture-probe-") as folder:
         into = Path(folder) / "answer"
         fetched = transport.fetch(StructureRequest(path, accept), into)
         if not fetched.size:

@@ -93,7 +93,7 @@ def test_an_answer_beyond_the_limit_is_told_before_it_is_unpacked_whole(tmp_path
     assert not (tmp_path / "into").exists()
 
 
-def test_a_registry_that_only_drips_is_given_up(tmp_path: Path):
+def test_a_registry_that_sends_too_slowly_is_given_up(tmp_path: Path):
     clock = iter(range(0, 1000, 3))
     patience = replace(AT_ONCE, clock=lambda: float(next(clock)))
 
@@ -103,7 +103,7 @@ def test_a_registry_that_only_drips_is_given_up(tmp_path: Path):
 
     drip = answering({"/structure/x": lambda request: httpx.Response(200, stream=Drops())})
     network = StructureDownloads(connection("http://registry", timeout_seconds=5.0), patience, drip)
-    with pytest.raises(RegistryUnavailableError, match="only drips"):
+    with pytest.raises(RegistryUnavailableError, match="sends too slowly"):
         network.fetch(ASKED, tmp_path / "into")
 
 
