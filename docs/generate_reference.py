@@ -18,7 +18,7 @@ from typer.main import get_command
 from contexture.cli.application import COMMANDS
 from contexture.events.rules import Rule
 from contexture.kafka.error_codes import HINTS, MEANINGS, OF_OTHERS, ErrorClass
-from contexture.publications.checks import FOR_OPERATIONS, UNSUPPORTED, UnsupportedOption
+from contexture.publications.checks import FOR_OPERATIONS, UNSUPPORTED
 from contexture.publications.checks.quality import AGE_COLUMN, ATTRIBUTE_COLUMNS, ENTITY_COLUMNS, STRUCTURE_COLUMNS
 from contexture.publications.fields import PublicationModel
 from contexture.publications.fingerprint import keys_that_change_records
@@ -366,13 +366,8 @@ def _default(field: FieldInfo) -> str:
 
 
 def _not_yet(section: str, key: str) -> str:
-    rows = [row for row in UNSUPPORTED if (row.section, row.key) == (section, key)]
-    return "".join(f"; not yet: {_values(row)}" for row in rows)
-
-
-def _values(row: UnsupportedOption) -> str:
-    shown = [json.dumps(value) if isinstance(value, bool) else str(value) for value in row.values]
-    return ", ".join(f"`{row.member}: {value}`" if row.member else f"`{value}`" for value in shown) or "anything"
+    row = UNSUPPORTED.get((section, key))
+    return f"; not yet: `{json.dumps(row[0])}`" if row else ""
 
 
 def _cell(text: str) -> str:

@@ -3,7 +3,7 @@
     ContextureError
     ├── RetriableError       the outside world was not ready: the same call may work later
     ├── ConfigurationError   a person must change a file, a connection or a permission
-    ├── RejectedError        this piece of data can not be published: quarantine it and go on
+    ├── RejectedError        this piece of data cannot be published: quarantine it and continue
     └── DefectError          Contexture itself is wrong: report it
 
 Every error carries a sentence that says what to do next, and structured context for logs. Neither ever holds a secret

@@ -23,7 +23,7 @@ from builders.registry import codelist, codelists, urn
 from builders.structure_runs import StructurePreparer, only, registry_publication, told
 from contexture.monitoring.own_events import EventType, StoredEvent
 from contexture.monitoring.own_events_outbox import EventBatch, prepare
-from contexture.publications import Publication, fingerprint, load_file
+from contexture.publications import Publication, fingerprint, parse_publication
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import StageOrder
@@ -69,7 +69,7 @@ STRUCTURES: dict[str, dict[str, Any]] = {
 
 def publication_of(sample: dict[str, Any], source: dict[str, Any]) -> Publication:
     if "file" in sample:
-        return load_file(PROJECT / "include" / "publications" / sample["file"]).publication
+        return parse_publication(PROJECT / "include" / "publications" / sample["file"]).publication
     settings = {"name": "golden", "source": source, "quality": {"max_quarantined_share": 1.0}, **sample}
     return Publication.model_validate(settings)
 

@@ -42,11 +42,11 @@ def preview_names(
     wrong.
     """
     from contexture.operations.actions.preview import show_names
-    from contexture.publications import load_file
+    from contexture.publications import parse_publication
 
     if not entity and sample is None:
         raise typer.BadParameter("give --entity ID=TYPE or --sample FILE")
-    loaded = load_file(file)
+    loaded = parse_publication(file)
     if loaded.publication is None:
         typer.echo(str(loaded.error), err=True)
         raise typer.Exit(exit_codes.INVALID)

@@ -29,7 +29,7 @@ IDENTITY_HASH_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class ContextIdentity:
-    """A context entity, unique in a broker: the same id and type may stand in several service paths."""
+    """A context entity, unique in a broker: the same id and type may be in several service paths."""
 
     service: str
     service_path: str
@@ -46,14 +46,14 @@ class StructureIdentity:
 
 @dataclass(frozen=True, slots=True)
 class AttributeName:
-    """An attribute of an entity; NGSI-LD allows several instances of one name, told apart by `dataset_id`."""
+    """An attribute of an entity; NGSI-LD allows several instances of one name, distinguished by `dataset_id`."""
 
     name: str
     dataset_id: str | None = None
 
 
 def identity_key(identity: ContextIdentity | StructureIdentity, attribute: AttributeName | None = None) -> bytes:
-    """The record key of an identity: a compact JSON array for context, the URN's text for a structure.
+    """Returns the record key of an identity: a compact JSON array for context, the URN's text for a structure.
 
     >>> identity_key(ContextIdentity("vehicles", "/4wheels", "car1", "car"))
     b'["vehicles","/4wheels","car1","car"]'
@@ -78,12 +78,12 @@ Operation = Literal["upsert", "delete"]
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing to show.
+    """One change of an identity.
 
     Attributes:
         operation: `upsert` carries the whole body, `delete` none.
-        identity: whose event it is.
-        attribute: set where the event tells of one attribute only.
+        identity: of the entity or structure.
+        attribute: set where the event is about one attribute only.
         body: the source's own bytes, untouched; None for a delete.
         modified_at: the source's time of the change, UTC, where it gives one.
         received_at: when the page or notification with it arrived, UTC; the clock of batches.

@@ -20,9 +20,9 @@ _SORTED = orjson.OPT_SORT_KEYS
 
 
 def parse_json(raw: bytes) -> object:
-    """The value of a JSON text, such that `orjson.dumps` writes every number as it was written in `raw`.
+    """Returns the value of a JSON text, such that `orjson.dumps` writes every number as it was written in `raw`.
 
-    Numbers that orjson would rewrite stand as `orjson.Fragment`s in the tree, all others as Python numbers.
+    Numbers that orjson would rewrite are `orjson.Fragment`s in the tree, all others as Python numbers.
 
     Raises:
         ValueError: `raw` is not JSON.
@@ -42,7 +42,7 @@ def parse_json(raw: bytes) -> object:
 
 
 def canonical_json(value: object) -> bytes:
-    """The one form of all equal contents: keys sorted, no white space, number literals as written."""
+    """Returns the one form of all equal contents: keys sorted, no white space, number literals as written."""
     return orjson.dumps(value, option=_SORTED)
 
 
@@ -66,7 +66,7 @@ def _parse_with_literals(raw: bytes) -> object:
 
 
 def _in_unicode(value: object) -> object:
-    """The value, unless a text of it holds half of a character; elsewhere orjson has looked already."""
+    """Returns the value, unless a text of it contains half a character; elsewhere orjson has checked that already."""
     try:
         orjson.dumps(value)
     except TypeError as error:

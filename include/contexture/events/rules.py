@@ -53,12 +53,12 @@ class Catalogue:
         self._defaults: Mapping[str, Setting] = MappingProxyType({rule.name: rule.default for rule in rules})
 
     def unknown(self, names: Iterable[str]) -> dict[str, str | None]:
-        """The names that no rule has, each with the nearest name that one has (or None)."""
+        """Returns the names that no rule has, each with the nearest name that one has (or None)."""
         unknown = (name for name in names if name not in self._defaults)
         return {name: next(iter(get_close_matches(name, self._defaults, 1)), None) for name in unknown}
 
     def severities(self, settings: Mapping[str, Setting]) -> Mapping[str, Severity]:
-        """What a violation of each rule is: the settings over the defaults; rules that are off are absent.
+        """Returns what a violation of each rule is: the settings over the defaults; rules that are off are absent.
 
         Raises:
             ConfigurationError: a setting names no rule.
@@ -103,27 +103,27 @@ class RuleFindings:
         self.violations: list[Violation] = []
 
     def includes(self, rule: str) -> bool:
-        """Whether violations of a rule are counted; what is off need not be looked for."""
+        """Whether violations of a rule are counted; what is off need not be checked."""
         return rule in self._severities
 
     def add(self, rule: str, message: str) -> None:
-        """Takes note of a violation, unless its rule is off."""
+        """Records a violation, unless its rule is off."""
         severity = self._severities.get(rule)
         if severity is not None:
             self.violations.append(Violation(rule, severity, message))
 
     def refuse(self, rule: str, message: str) -> None:
-        """Takes note of an error that no publication can let pass, because there would be nothing to send."""
+        """Records an error that no setting can switch off, because there would be nothing to send."""
         self.violations.append(Violation(rule, "error", message))
 
 
 def violation_subject(name: str) -> str:
-    """A name as messages show it: quoted, printable, 50 characters at most."""
+    """Returns a name as messages show it: quoted, printable, 50 characters at most."""
     return _quoted(name, _NAME_CHARACTERS)
 
 
 def abbreviate(value: object) -> str:
-    """A value as messages show it: on one line, printable, 60 characters at most."""
+    """Returns a value as messages show it: on one line, printable, 60 characters at most."""
     if isinstance(value, str):
         return _quoted(value, _VALUE_CHARACTERS)
     if isinstance(value, dict):
@@ -134,7 +134,7 @@ def abbreviate(value: object) -> str:
 
 
 def named_urn(urn: str) -> str:
-    """A URN as messages show it: quoted, printable, 120 characters at most, which few of them have."""
+    """Returns a URN as messages show it: quoted, printable, 120 characters at most, which few of them have."""
     return _quoted(urn, _URN_CHARACTERS)
 
 

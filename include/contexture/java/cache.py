@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """The folder for things fetched or made once: CONTEXTURE_CACHE, else XDG_CACHE_HOME, else ~/.cache."""
+    """Returns the folder for things fetched or made once: CONTEXTURE_CACHE, else XDG_CACHE_HOME, else ~/.cache."""
     chosen = os.environ.get("CONTEXTURE_CACHE")
     if chosen:
         return Path(chosen).expanduser().resolve()

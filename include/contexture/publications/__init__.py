@@ -11,9 +11,9 @@ from contexture.publications.fingerprint import canonical_json, fingerprint
 from contexture.publications.loading import (
     LoadedPublication,
     discover,
-    load_file,
     load_publication_file,
     load_publications,
+    parse_publication,
 )
 from contexture.publications.problems import Problem, PublicationError
 from contexture.publications.publication import (
@@ -56,7 +56,7 @@ __all__ = [
     "canonical_json",
     "discover",
     "fingerprint",
-    "load_file",
     "load_publication_file",
     "load_publications",
+    "parse_publication",
 ]

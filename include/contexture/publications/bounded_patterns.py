@@ -30,7 +30,7 @@ class BoundedPattern:
 
     @classmethod
     def compiled(cls, expression: str, written: str | None = None, *, ascii_only: bool = False) -> BoundedPattern:
-        """The pattern of an expression in Python's syntax.
+        """Returns the pattern of an expression in Python's syntax.
 
         Args:
             expression: what is compiled.
@@ -59,7 +59,7 @@ class BoundedPattern:
         return frozenset(self._compiled.groupindex)
 
     def fullmatch(self, text: str) -> Match | None:
-        """The match of a whole text.
+        """Returns the match of a whole text.
 
         Raises:
             ConfigurationError: it took too long.
@@ -70,7 +70,7 @@ class BoundedPattern:
             raise self._too_slow(text) from None
 
     def search(self, text: str, start: int = 0) -> Match | None:
-        """The first match from a position on.
+        """Returns the first match from a position on.
 
         Raises:
             ConfigurationError: it took too long.

@@ -32,7 +32,7 @@ _ANY_LEVEL = "+"
 
 
 def check_service(value: object) -> object:
-    """The service as the broker will see it: in lower case. The empty service is the broker's default tenant.
+    """Returns the service as the broker will see it: in lower case. The empty service is the broker's default tenant.
 
     Raises:
         ValueError: characters or length that a broker refuses.
@@ -45,7 +45,7 @@ def check_service(value: object) -> object:
 
 
 def check_tenant(value: object) -> object:
-    """An NGSI-LD tenant as it is: brokers differ in what they take. The empty one is the default tenant.
+    """Returns an NGSI-LD tenant as it is: brokers differ in what they take. The empty one is the default tenant.
 
     Raises:
         ValueError: what no header can say.
@@ -56,7 +56,7 @@ def check_tenant(value: object) -> object:
 
 
 def check_scope(value: object) -> object:
-    """The scope without a trailing slash (GS CIM 009, 4.18 and 4.19).
+    """Returns the scope without a trailing slash (GS CIM 009, 4.18 and 4.19).
 
     Raises:
         ValueError: not `/`, `/a/b`, or one of these with the wildcards `+` for a level and `#` for all below.
@@ -65,7 +65,7 @@ def check_scope(value: object) -> object:
 
 
 def check_service_path(value: object) -> object:
-    """The path without a trailing slash.
+    """Returns the path without a trailing slash.
 
     Raises:
         ValueError: not `/`, `/a/b`, or one of these followed by the wildcard `#`.
@@ -102,7 +102,7 @@ def is_wildcard(service_path: str) -> bool:
 
 
 def merge_service_paths(service_paths: tuple[str, ...]) -> tuple[str, ...]:
-    """The paths in their order, each once, without those that another one covers: nothing is read twice."""
+    """Returns the paths in their order, each once, without those that another one covers: nothing is read twice."""
     once = tuple(dict.fromkeys(service_paths))
     return tuple(path for path in once if not any(other != path and path_contains(other, path) for other in once))
 
@@ -130,7 +130,7 @@ def _as_float(value: object) -> object:
 
 
 def _as_items(value: object) -> object:
-    """A list of one, where the file has a single text instead of a list."""
+    """Returns a list of one, where the file has a single text instead of a list."""
     return (value,) if isinstance(value, str) else value
 
 
@@ -150,7 +150,7 @@ def _as_config_value(value: object) -> object:
 
 
 def _is_linked_data(info: ValidationInfo) -> bool:
-    # `api` stands before the fields that depend on it.
+    # `api` is before the fields that depend on it.
     return bool(info.data) and info.data.get("api") == "ngsi-ld"
 
 
@@ -162,7 +162,7 @@ def _as_service_path(value: object, info: ValidationInfo) -> object:
     return check_scope(value) if _is_linked_data(info) else check_service_path(value)
 
 
-# For fields that are lists of texts; editors are told that one text will do.
+# For fields that are lists of texts; the schema for editors also accepts one text.
 OneOrMany = BeforeValidator(_as_items, json_schema_input_type=str | list[str])
 
 Share = Annotated[StrictFloat, BeforeValidator(_as_float), Field(ge=0, le=1)]
@@ -195,7 +195,7 @@ class ChangesNoRecord:
 
 
 class PublicationModel(BaseModel):
-    """Base of every part of a publication: immutable, and no key it doesn't know."""
+    """Base of every part of a publication: immutable, and without unknown keys."""
 
     # Sections are built as parts of Publication only; building each on its own too would double the import time.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, allow_inf_nan=False)

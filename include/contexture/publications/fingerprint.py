@@ -20,7 +20,7 @@ def keys_that_change_records() -> tuple[str, ...]:
 
 
 def marks() -> Iterator[tuple[str, object]]:
-    """Each key that holds a value with its mark, once; None where it has none."""
+    """Yields each key that holds a value with its mark, once; None where it has none."""
     seen = dict[str, object]()
     for model in PUBLICATIONS.values():
         collect_marks(model, "", seen)

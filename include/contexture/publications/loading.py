@@ -39,14 +39,14 @@ _SUFFIX = "_content"
 def with_name_files(
     written: object, publication: Publication | None, folder: Path
 ) -> tuple[Publication | None, list[ModelProblem]]:
-    """The publication with the contents of its name files, and what is wrong with them."""
+    """Returns the publication with the contents of its name files, and what is wrong with them."""
     section = written.get("topics") if isinstance(written, Mapping) else None
     hidden = [f"{key}{_SUFFIX}" for key in _MEMBERS if isinstance(section, Mapping) and f"{key}{_SUFFIX}" in section]
     if hidden:
         return publication, [
             ModelProblem(("topics", hidden[0]), f"unknown key `{hidden[0]}`", "leave it out", at_key=True)
         ]
-    # What is wrong in these files is told also where the publication is wrong elsewhere.
+    # Problems of these files are reported also where the publication is wrong elsewhere.
     names = section if publication is None else publication.topics.model_dump(include=_KEYS)
     contents, findings = _contents(names if isinstance(names, Mapping) else {}, folder)
     if publication is None:
@@ -77,7 +77,7 @@ def _content(key: str, path: Path, *, compat: bool) -> str:
     return content
 
 
-# Stands in for what is missing or wrong, so that the rest can still be checked together.
+# Replaces what is missing or wrong, so that the rest can still be checked together.
 _STAND_IN: Mapping[str, object] = {
     "name": "stand-in",
     "source": {"kind": "ngsi", "connection": "stand_in", "service": "stand_in"},
@@ -85,7 +85,7 @@ _STAND_IN: Mapping[str, object] = {
 
 
 def validate(data: object) -> tuple[Publication | None, list[ModelProblem]]:
-    """The publication, or None and every reason against it."""
+    """Returns the publication, or None and every reason against it."""
     if not isinstance(data, Mapping):
         return None, [ModelProblem((), _not_a_mapping(data), "expected `key: value` lines, beginning with `name:`")]
     try:
@@ -111,7 +111,7 @@ def _findings(details: list[ErrorDetails], model: type[Publication]) -> Iterator
 
 
 def _once_for_each_place(findings: tuple[ModelProblem, ...]) -> Iterator[ModelProblem]:
-    # What is impossible for ever comes first and matters more than that it isn't supported yet.
+    # What is impossible comes first and matters more than what is not supported yet.
     seen: set[Location] = set()
     for finding in findings:
         if finding.location not in seen or not finding.message.startswith("not yet supported"):
@@ -158,17 +158,27 @@ def _overlap(one: Location, other: Location) -> bool:
 _START = SourceSpan(1, 1)
 
 
-def read(path: Path) -> tuple[Publication | None, tuple[Problem, ...]]:
-    """The publication of a file and notes about it, or None and everything that is wrong with it."""
+@dataclass(frozen=True, slots=True)
+class LoadedPublication:
+    """The content of a publication file: the publication with notes, or the error with every problem."""
+
+    path: Path
+    publication: Publication | None
+    error: PublicationError | None
+    notes: tuple[Problem, ...] = ()
+
+
+def parse_publication(path: Path) -> LoadedPublication:
+    """Reads the publication of a file and notes about it, or everything that is wrong with it."""
     try:
         text = _text(path)
     except YamlError as error:
-        return None, (_unplaced(path, error),)
+        return _unusable(path, [_unplaced(path, error)])
     lines = text.splitlines()
     try:
         document = yaml_document.parse(text)
     except YamlError as error:
-        return None, (_of_document(path, lines, error),)
+        return _unusable(path, [_of_document(path, lines, error)])
     publication, findings = validate(document.value)
     publication, unread = with_models(document.value, publication, path.parent)
     publication, unnamed = with_name_files(document.value, publication, path.parent)
@@ -176,13 +186,18 @@ def read(path: Path) -> tuple[Publication | None, tuple[Problem, ...]]:
     errors = [_of_document(path, lines, error) for error in document.repeated]
     errors += [_placed(path, lines, document, finding) for finding in findings]
     if errors or publication is None:
-        return None, tuple(sorted(errors, key=lambda problem: (problem.line, problem.column)))
-    told = find_warnings(document.value, publication)
-    return publication, tuple(_placed(path, lines, document, note, severity="note") for note in told)
+        return _unusable(path, sorted(errors, key=lambda problem: (problem.line, problem.column)))
+    warnings = find_warnings(document.value, publication)
+    notes = tuple(_placed(path, lines, document, warning, severity="note") for warning in warnings)
+    return LoadedPublication(path, publication, None, notes)
+
+
+def _unusable(path: Path, problems: list[Problem]) -> LoadedPublication:
+    return LoadedPublication(path, None, PublicationError(path, problems))
 
 
 def place(path: Path, finding: ModelProblem) -> Problem:
-    """The finding as a problem of a file that was read before."""
+    """Returns a finding as a problem of a file that was read before."""
     text = _text(path)
     return _placed(path, text.splitlines(), yaml_document.parse(text), finding)
 
@@ -239,30 +254,20 @@ def _source_line(lines: list[str], number: int) -> str:
 _SUFFIXES = frozenset({".yaml", ".yml"})
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedPublication:
-    """What a publication file gave: the publication with notes, or the error with every problem."""
-
-    path: Path
-    publication: Publication | None
-    error: PublicationError | None
-    notes: tuple[Problem, ...] = ()
-
-
 def load_publication_file(path: Path) -> Publication:
-    """The publication of one file.
+    """Returns the publication of one file.
 
     Raises:
         PublicationError: the file can't be read or used; it carries all problems of the file.
     """
-    publication, problems = read(path)
-    if publication is None:
-        raise PublicationError(path, problems)
-    return publication
+    loaded = parse_publication(path)
+    if loaded.publication is None:
+        raise loaded.error or PublicationError(path, ())
+    return loaded.publication
 
 
 def load_publications(path: Path) -> list[Publication]:
-    """The publications of a folder (and the folders in it) or of one file, ordered by path.
+    """Returns the publications of a folder (and the folders in it) or of one file, ordered by path.
 
     Raises:
         PublicationError: one or more files can't be used; it carries all problems of them all.
@@ -276,13 +281,13 @@ def load_publications(path: Path) -> list[Publication]:
 
 
 def discover(*paths: Path) -> list[LoadedPublication]:
-    """Every publication file of folders (or single files) with what it gave, ordered by path within each.
+    """Returns every publication file of folders (or single files) with what it gave, ordered by path within each.
 
     Raises:
         ConfigurationError: there is no such folder.
     """
     files = dict.fromkeys(file for path in paths for file in _files(path))
-    return _without_repeated_names([load_file(file) for file in files])
+    return _without_repeated_names([parse_publication(file) for file in files])
 
 
 def _files(path: Path) -> list[Path]:
@@ -304,14 +309,6 @@ def _files(path: Path) -> list[Path]:
         )
     files = (file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
     return sorted(file for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts))
-
-
-def load_file(path: Path) -> LoadedPublication:
-    """What one file gives."""
-    publication, problems = read(path)
-    if publication is None:
-        return LoadedPublication(path, None, PublicationError(path, problems))
-    return LoadedPublication(path, publication, None, problems)
 
 
 def _without_repeated_names(loaded: list[LoadedPublication]) -> list[LoadedPublication]:

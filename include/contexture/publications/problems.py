@@ -33,7 +33,7 @@ class ModelProblem:
 
 
 class ModelProblemsError(ValueError):
-    """All reasons to refuse a publication; a `ValueError`, for pydantic takes no others from a validator."""
+    """All reasons to refuse a publication; a `ValueError`, because pydantic takes no others from a validator."""
 
     def __init__(self, findings: Iterable[ModelProblem]) -> None:
         self.findings = tuple(findings)
@@ -41,7 +41,7 @@ class ModelProblemsError(ValueError):
 
 
 def dotted(location: Location) -> str:
-    """The location as people write it: `source.types[0]`."""
+    """Returns the location as people write it: `source.types[0]`."""
     text = ""
     for part in location:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -49,7 +49,7 @@ def dotted(location: Location) -> str:
 
 
 _LINE_SHOWN = 160
-_LINE_LOOKED_AT = 4000
+_LINE_SEARCHED = 4000
 _SENSITIVE = r"passw(?:or)?d|passphrase|secret|token|api[_.-]?key|private[_.-]?key|credentials?|authorization|jaas"
 _SENSITIVE_NAME = re.compile(_SENSITIVE, re.IGNORECASE)
 _SENSITIVE_VALUE = re.compile(rf"((?:{_SENSITIVE})[\w.-]*[\"']?\s*[:=]).*", re.IGNORECASE)
@@ -62,9 +62,9 @@ def looks_secret(name: str) -> bool:
 
 
 def without_secrets(line: str) -> str:
-    """The line with everything that looks like the value of a secret replaced."""
-    # No more is ever shown; a long line would be looked through again from each such word in it.
-    shown = line if len(line) <= _LINE_LOOKED_AT else f"{line[:_LINE_LOOKED_AT]}…"
+    """Returns the line with everything that looks like the value of a secret replaced."""
+    # No more is ever shown; a long line would be searched again from each such word in it.
+    shown = line if len(line) <= _LINE_SEARCHED else f"{line[:_LINE_SEARCHED]}…"
     return _URL_CREDENTIALS.sub(r"\1***@", _SENSITIVE_VALUE.sub(r"\1 ***", shown))
 
 
@@ -111,7 +111,7 @@ class Problem:
         return [f" {self.line} | {shown}", f" {margin} | {before}{caret}"]
 
     def as_dict(self) -> dict[str, object]:
-        """The problem for JSON output."""
+        """Returns the problem for JSON output."""
         return {
             "path": str(self.path),
             "line": self.line,
@@ -152,6 +152,6 @@ class PublicationError(ConfigurationError):
         return f"{self.message}\n\nNext: {self.next_step}"
 
     def as_dict(self) -> dict[str, object]:
-        """The error for JSON, each problem by itself."""
+        """Returns the error for JSON, each problem by itself."""
         context = {"path": str(self.path), "problems": [problem.as_dict() for problem in self.problems]}
         return {**super().as_dict(), "context": context}

@@ -66,7 +66,7 @@ class NotifierCall(PublicationModel):
     @field_validator("arguments")
     @classmethod
     def _refuse_secrets(cls, arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        # A publication file is read by everybody, and its arguments are stored with the DAG.
+        # All users can read a publication file, and its arguments are stored with the DAG.
         for name in arguments:
             if looks_secret(name) and not name.endswith("_conn_id"):
                 raise ValueError(f"{name!r} looks like a secret: put it into an Airflow connection, and name that here")
@@ -176,7 +176,7 @@ class Publication(PublicationModel):
 
     @classmethod
     def of(cls, publication: Publication) -> Self:
-        """The publication as one of this class, for code that reads one kind of source.
+        """Returns the publication as one of this class, for code that reads one kind of source.
 
         Raises:
             DefectError: it is of another kind.

@@ -23,10 +23,10 @@ class ResolvedKey:
     """One line of a publication.
 
     Attributes:
-        depth: of the section that it stands in, from 0.
+        depth: of its section, from 0.
         key: its name.
         value: as YAML writes it on one line; None for the line that opens a section.
-        is_default: whether no one wrote it.
+        is_default: whether the file does not contain it.
     """
 
     depth: int

@@ -25,7 +25,7 @@ _ANY_LEAP_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 def check(expression: object) -> object:
-    """The expression itself, if Airflow can schedule by it; other types pass through to the type check.
+    """Returns the expression itself, if Airflow can schedule by it; other types pass through to the type check.
 
     Raises:
         ValueError: it is no cron expression, or one that never comes true.
@@ -49,7 +49,7 @@ def check(expression: object) -> object:
 
 
 def intervals(expression: str, first: datetime, last: datetime) -> Iterator[tuple[datetime, datetime]]:
-    """The intervals of a schedule that start between two moments, both included.
+    """Yields the intervals of a schedule that start between two moments, both included.
 
     Args:
         expression: one that `check` lets pass.
@@ -64,7 +64,7 @@ def intervals(expression: str, first: datetime, last: datetime) -> Iterator[tupl
 
 
 def describe_schedule(expression: str) -> str:
-    """The schedule in words: "At 06:00, Monday through Friday". By date or by weekday where it has both.
+    """Returns the schedule in words: "At 06:00, Monday through Friday". By date or by weekday where it has both.
 
     An expression that the library of words does not know, and Airflow does, describes itself.
 

@@ -40,7 +40,7 @@ class SchemaFiles:
         self._known: Mapping[str, Path] | None = None
 
     def find(self, address: str) -> Path | None:
-        """The file whose schema has this address."""
+        """Returns the file whose schema has this address."""
         if self._known is None:
             self._known = dict(self._listed())
         return self._known.get(address)
@@ -58,12 +58,12 @@ class SchemaFiles:
 
 
 def search_folder(schema: Path) -> Path:
-    """Where the schemas lie that one may refer to: the vendored folder around it, or else its own."""
+    """Returns where the schemas lie that one may refer to: the vendored folder around it, or else its own."""
     return next((folder for folder in schema.parents if (folder / INDEX_FILE).is_file()), schema.parent)
 
 
 def collect_references(roots: list[Path], files: SchemaFiles) -> dict[Path, bytes]:
-    """These schemas and all that they refer to, as they are on disk.
+    """Returns these schemas and all that they refer to, as they are on disk.
 
     Raises:
         ModelFileError: one can't be read, is missing, or all are too large together.
@@ -81,7 +81,7 @@ def collect_references(roots: list[Path], files: SchemaFiles) -> dict[Path, byte
 
 
 def documents(models: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """The texts of all schemas that a publication's models need, by their path from its folder.
+    """Returns the texts of all schemas that a publication's models need, by their path from its folder.
 
     Raises:
         ModelFileError: as `collect_references`.
@@ -100,7 +100,7 @@ def document_name(file: Path, folder: Path) -> str:
 
 
 def read_schema(path: Path) -> dict[str, object]:
-    """The schema of a file.
+    """Returns the schema of a file.
 
     Raises:
         ModelFileError: it can't be read, or is no JSON object.
@@ -115,13 +115,13 @@ def read_schema(path: Path) -> dict[str, object]:
 
 
 def declared_address(schema: Mapping[str, object]) -> str | None:
-    """The address that a schema gives itself: `$id`, or `id`, as JSON Schema called it up to draft 4."""
+    """Returns the address that a schema gives itself: `$id`, or `id`, as JSON Schema called it up to draft 4."""
     named = (schema.get(name) for name in ("$id", "id"))
     return next((urldefrag(each)[0] for each in named if isinstance(each, str)), None)
 
 
 def external_references(schema: Mapping[str, object], own_address: str) -> Iterator[str]:
-    """The addresses of other schemas that a schema refers to, each once."""
+    """Yields the addresses of other schemas that a schema refers to, each once."""
     declared = schema.get("$id")
     base = urljoin(own_address, declared) if isinstance(declared, str) else own_address
     own = {urldefrag(base)[0], own_address}
@@ -187,7 +187,7 @@ _HIDDEN = "model_documents"
 def with_models(
     written: object, publication: Publication | None, folder: Path
 ) -> tuple[Publication | None, list[ModelProblem]]:
-    """The publication with the contents of `quality.models`, and what is wrong with them."""
+    """Returns the publication with the contents of `quality.models`, and what is wrong with them."""
     quality = written.get("quality") if isinstance(written, Mapping) else None
     if isinstance(quality, Mapping) and _HIDDEN in quality:
         return publication, [

@@ -49,7 +49,7 @@ def _check_pattern(pattern: str) -> str:
 
 
 def _check_context(address: str) -> str:
-    # It stands in a header, between < and >.
+    # It is sent in a header, between < and >.
     if not _ADDRESS.fullmatch(address):
         raise ValueError(f"{address!r} is no address of a @context: write http(s)://... without spaces and quotes")
     return address
@@ -68,7 +68,7 @@ def _check_query(query: str) -> str:
 
 
 def _check_media_type(text: str) -> str:
-    # It stands in a header.
+    # It is sent in a header.
     if not _MEDIA_TYPE.fullmatch(text):
         hint = "write type/subtype;version=..., as in application/vnd.sdmx.structure+xml;version=2.1"
         raise ValueError(f"{text!r} is no media type: {hint}")

@@ -49,7 +49,7 @@ def _check_route_topic(name: str) -> str:
 
 
 def _as_topics(value: object) -> object:
-    """A list, where the file has one text: names with commas between them, as Fusion Registry 10 takes them."""
+    """Returns a list, where the file has one text: names with commas between them, as Fusion Registry 10 takes them."""
     return tuple(name.strip() for name in value.split(",")) if isinstance(value, str) else value
 
 

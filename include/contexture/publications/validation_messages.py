@@ -22,7 +22,7 @@ Model = type[Publication]
 
 
 def section_at(location: Location, model: Model) -> type[PublicationModel] | None:
-    """The section at a location of a publication, also inside a list or under a free key; None elsewhere."""
+    """Returns the section at a location of a publication, also inside a list or under a free key; None elsewhere."""
     section: type[PublicationModel] | None = model
     for part in location:
         if isinstance(part, str) and section is not None and part in section.model_fields:
@@ -31,7 +31,7 @@ def section_at(location: Location, model: Model) -> type[PublicationModel] | Non
 
 
 def field_at(location: Location, model: Model) -> FieldInfo | None:
-    """The declaration of the key at a location, or of the key whose value holds it."""
+    """Returns the declaration of the key at a location, or of the key whose value holds it."""
     for end in range(len(location), 0, -1):
         section, key = section_at(location[: end - 1], model), location[end - 1]
         if section is not None and isinstance(key, str) and key in section.model_fields:
@@ -40,17 +40,17 @@ def field_at(location: Location, model: Model) -> FieldInfo | None:
 
 
 def written_keys(section: type[PublicationModel]) -> list[str]:
-    """The keys of a section that people write; those that Contexture fills in are hidden from editors too."""
+    """Returns the keys of a section that people write; those that Contexture fills in are hidden from editors too."""
     return [name for name, field in section.model_fields.items() if not _is_hidden(field)]
 
 
 def all_leaves() -> tuple[tuple[str, ...], ...]:
-    """The path of every key of every kind of publication, each once."""
+    """Returns the path of every key of every kind of publication, each once."""
     return tuple(dict.fromkeys(path for model in PUBLICATIONS.values() for path in leaves(model)))
 
 
 def leaves(section: type[PublicationModel], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The path of every key that holds a value rather than a section, in the order of the model."""
+    """Yields the path of every key that holds a value rather than a section, in the order of the model."""
     for name, field in section.model_fields.items():
         annotation = field.annotation
         if isinstance(annotation, type) and issubclass(annotation, PublicationModel):
@@ -111,7 +111,7 @@ _LIMITS = {
 
 
 def describe_validation_error(detail: ErrorDetails, model: Model = NgsiPublication) -> ModelProblem:
-    """One pydantic error of a publication's class as a finding with the nearest valid key or value."""
+    """Returns one pydantic error of a publication's class as a finding with the nearest valid key or value."""
     location = tuple(detail["loc"])
     kind, value = detail["type"], detail["input"]
     context: Mapping[str, object] = detail.get("ctx", {})
@@ -198,7 +198,7 @@ def _nearest(word: str, choices: list[str]) -> str | None:
 
 
 def _nearest_elsewhere(key: str, section: Location, model: Model) -> str | None:
-    """The same key in another section, for those who write Cygnus' flat parameters."""
+    """Returns the same key in another section, for those who write Cygnus' flat parameters."""
     for name in model.model_fields:
         other = section_at((name,), model)
         if other is not None and (name,) != section and _snake(key) in other.model_fields:

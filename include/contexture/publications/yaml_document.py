@@ -55,7 +55,7 @@ class YamlDocument:
     values: dict[Location, SourceSpan] = field(default_factory=dict)
 
     def span(self, location: Location, *, of_key: bool = False) -> SourceSpan | None:
-        """The place of a key or value, or of the nearest thing around it."""
+        """Returns the place of a key or value, or of the nearest thing around it."""
         for end in range(len(location), 0, -1):
             places = (self.keys, self.values) if of_key or end < len(location) else (self.values, self.keys)
             for place in places:
@@ -65,7 +65,7 @@ class YamlDocument:
 
 
 def parse(text: str) -> YamlDocument:
-    """The single document of a YAML text.
+    """Returns the single document of a YAML text.
 
     Raises:
         DocumentError: no YAML, more than one document, an alias, a tag, or too deep.

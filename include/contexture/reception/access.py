@@ -29,7 +29,7 @@ class Access(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Bearer tokens, and users with passwords (Basic, RFC 7617). Only their hashes are held.
+    """Bearer tokens, and users with passwords (Basic, RFC 7617). Only their hashes are stored.
 
     Raises:
         ConfigurationError: there are none, or one can't be sent in a header.
@@ -39,7 +39,7 @@ class Credentials:
 
     @classmethod
     def of(cls, *, tokens: Iterable[str] = (), users: Iterable[tuple[str, str]] = ()) -> Credentials:
-        """Anyone who shows one of these."""
+        """Returns credentials of these tokens and users."""
         known = [f"bearer {_checked(token)}" for token in tokens]
         for user, password in users:
             if ":" in user:
@@ -58,13 +58,13 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class ThisMachineOnly:
-    """Everybody on this machine, without a secret: for trials.
+    """All clients on this machine, without a secret: for tests.
 
-    The server has to listen on a loopback address, and what came through a proxy is refused, for a proxy's requests
+    The server has to listen on a loopback address, and what came through a proxy is refused, because a proxy's requests
     come from this machine regardless of the sender.
 
     Args:
-        without_credentials: must be True; there is no way into this but saying so.
+        without_credentials: must be True, so that it is always explicit.
 
     Raises:
         ConfigurationError: it is not.
@@ -117,7 +117,7 @@ TOKEN_FILE_VARIABLE = "CONTEXTURE_NOTIFY_TOKEN_FILE"  # noqa: S105 - the name of
 
 
 def credentials(environment: Mapping[str, str], file: Path | None = None) -> Credentials:
-    """Anyone who shows the token of the variable, or a line of the file (several, while one replaces another).
+    """Returns credentials with the token of the variable, and each line of the file (two, while one replaces another).
 
     Args:
         environment: the variables of the process.
@@ -132,8 +132,8 @@ def credentials(environment: Mapping[str, str], file: Path | None = None) -> Cre
     if not tokens:
         raise ConfigurationError(
             "notifiers have to send a token, and none is set",
-            next_step=f"set {TOKEN_VARIABLE}, or name a file in {TOKEN_FILE_VARIABLE} or by --token-file; for a trial "
-            "on this machine alone, say --without-credentials",
+            next_step=f"set {TOKEN_VARIABLE}, or name a file in {TOKEN_FILE_VARIABLE} or by --token-file; for a test "
+            "on this machine alone, use --without-credentials",
         )
     return Credentials.of(tokens=tokens)
 

@@ -1,12 +1,12 @@
 """The ASGI application that brokers notify: `POST /contexture/notify/<publication>`.
 
-A 200 says that the notification is kept for good. The other answers say what is wrong as NGSIv2 words errors:
+A 200 means that the notification is stored durably. The other responses describe what is wrong as NGSIv2 does:
 
     400  no notification, another service, a path or type outside the selection  401  no valid credentials
     404  no such publication                                                    405  another method than POST
     408  the body takes too long
     413  too large                                                              415  not JSON, not UTF-8, compressed
-    503  can't be kept now; `Retry-After` says when to come again, and nothing of it was kept
+    503  can't be stored now; `Retry-After` is the time to wait, and nothing of it was stored
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _KEPT = (
 )
 
 
-def kept_headers(request: Request) -> dict[str, str]:
-    """The headers that say something about the entities; credentials are not among them.
+def notification_headers(request: Request) -> dict[str, str]:
+    """Returns the headers that describe the entities; credentials are not among them.
 
     Raises:
-        NotificationError: one stands twice, and no one knows which one holds.
+        NotificationError: one is there twice, so that its value is unclear.
     """
     kept: dict[str, str] = {}
     for name in _KEPT:
@@ -57,7 +57,7 @@ def kept_headers(request: Request) -> dict[str, str]:
 
 
 async def read_body(request: Request, maximum_bytes: int, *, seconds: float = BODY_SECONDS) -> bytes:
-    """The body; reading stops as soon as it is too large, or takes too long.
+    """Reads the body; stops as soon as it is too large, or takes too long.
 
     Raises:
         NotificationError: too large, too slow, or compressed.
@@ -65,15 +65,15 @@ async def read_body(request: Request, maximum_bytes: int, *, seconds: float = BO
     """
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise NotificationError("the body is compressed", next_step="send it as it is", status=415)
-    told = request.headers.get("content-length", "")
-    if told.isdecimal() and int(told[:20]) > maximum_bytes:
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length[:20]) > maximum_bytes:
         raise _too_large(maximum_bytes)
     try:
         async with asyncio.timeout(seconds):
             return await _pieces(request, maximum_bytes)
     except TimeoutError:
         raise NotificationError(
-            f"the body did not arrive within {seconds:.0f} s", next_step="look at the network between", status=408
+            f"the body did not arrive within {seconds:.0f} s", next_step="check the network between", status=408
         ) from None
 
 
@@ -102,11 +102,11 @@ PREFIX = "/contexture/notify"
 
 
 def reception(targets: Mapping[str, NotificationTarget], *, prefix: str = PREFIX) -> Starlette:
-    """The application that takes notifications for these publications, by their names.
+    """Builds the application that takes notifications for these publications, by their names.
 
     Args:
         targets: by name.
-        prefix: what stands before the name; nothing where a server of many applications has taken it off.
+        prefix: the path before the name; empty where a server of many applications has removed it.
     """
     return Starlette(routes=[Route(f"{prefix}/{{publication}}", _Notify(targets).answer, methods=["POST"])])
 
@@ -118,24 +118,26 @@ class _Notify:
     async def answer(self, request: Request) -> Response:
         target = self._targets.get(request.path_params["publication"])
         if not self._may_notify(request, target):
-            return _told(401, "Unauthorized", "no valid credentials were shown", {**_CHALLENGE, "Connection": "close"})
+            return _respond(
+                401, "Unauthorized", "no valid credentials were shown", {**_CHALLENGE, "Connection": "close"}
+            )
         if target is None:
-            return _told(404, "NotFound", "no publication of this name takes notifications", {"Connection": "close"})
+            return _respond(404, "NotFound", "no publication of this name takes notifications", {"Connection": "close"})
         correlator = request.headers.get(CORRELATOR) or str(uuid.uuid4())
-        response = await _taken(request, target, correlator)
+        response = await _accept(request, target, correlator)
         response.headers["Fiware-Correlator"] = correlator
         return response
 
     def _may_notify(self, request: Request, target: NotificationTarget | None) -> bool:
         if target is not None:
             return target.access.allows(request)
-        # Only who may notify one publication learns that there is no other of a name.
+        # Only clients that may notify one publication learn that there is no other of a name.
         return any(known.access.allows(request) for known in self._targets.values())
 
 
-async def _taken(request: Request, target: NotificationTarget, correlator: str) -> Response:
+async def _accept(request: Request, target: NotificationTarget, correlator: str) -> Response:
     try:
-        headers = {**kept_headers(request), CORRELATOR: correlator}
+        headers = {**notification_headers(request), CORRELATOR: correlator}
         body = await read_body(request, target.maximum_bytes)
         if len(body) > _LARGE_BYTES:
             await asyncio.to_thread(_check, headers, body, target)
@@ -144,9 +146,9 @@ async def _taken(request: Request, target: NotificationTarget, correlator: str) 
         await asyncio.wrap_future(target.inbox.submit(headers, body))
     except NotificationError as error:
         # What was not read of the body would be taken for the next request.
-        return _told(error.status, _NAMES[error.status], str(error), {"Connection": "close"})
+        return _respond(error.status, _NAMES[error.status], str(error), {"Connection": "close"})
     except InboxUnavailableError as error:
-        return _told(503, "ServiceUnavailable", str(error), {"Retry-After": str(error.retry_after_seconds)})
+        return _respond(503, "ServiceUnavailable", str(error), {"Retry-After": str(error.retry_after_seconds)})
     except ClientDisconnect:
         return Response(status_code=400)
     return Response(status_code=200)
@@ -160,5 +162,5 @@ def _check(headers: Mapping[str, str], body: bytes, target: NotificationTarget) 
 _NAMES = {400: "BadRequest", 408: "RequestTimeout", 413: "RequestEntityTooLarge", 415: "UnsupportedMediaType"}
 
 
-def _told(status: int, name: str, description: str, headers: Mapping[str, str]) -> JSONResponse:
+def _respond(status: int, name: str, description: str, headers: Mapping[str, str]) -> JSONResponse:
     return JSONResponse({"error": name, "description": description}, status_code=status, headers=dict(headers))

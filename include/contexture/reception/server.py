@@ -1,7 +1,7 @@
 """An HTTP server for the reception alone, with limits on slow connections.
 
-uvicorn waits for ever for the headers of a first request, and every connection counts towards the requests that it has
-under way at once: anyone who reaches the port could keep notifiers out by opening connections and saying nothing.
+uvicorn waits without limit for the headers of a first request, and every connection counts towards its concurrent
+requests: a client that reaches the port could block notifiers by opening connections and sending nothing.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class ReceptionServer:
         self.url = f"http://{shown}:{self._listener.getsockname()[1]}"
 
     def run(self) -> None:
-        """Serves until the process is told to stop, or `stop` is called; what was begun is answered."""
+        """Serves until a signal stops the process, or `stop` is called; requests under way get their response."""
         with self._listener:
             self._server.run(sockets=[self._listener])
 
@@ -101,7 +101,7 @@ class ReceptionServer:
 
 
 def is_this_machine_only(host: str) -> bool:
-    """Whether no one else can reach that address."""
+    """Whether only this machine can reach that address."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

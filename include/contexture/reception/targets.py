@@ -19,13 +19,13 @@ from contexture.storage.inbox_writer import InboxWriter
 
 
 class Inbox(Protocol):
-    """Where notifications are kept; `contexture.storage.inbox_writer.InboxWriter` is one."""
+    """Stores notifications; `contexture.storage.inbox_writer.InboxWriter` is one."""
 
     def submit(self, headers: Mapping[str, str], body: bytes) -> Future[None]:
-        """Hands a notification over; the future is done when it is kept for good.
+        """Hands a notification over; the future is done when it is stored durably.
 
         Raises:
-            InboxUnavailableError: it can't be kept now; the future's error may be this too.
+            InboxUnavailableError: it cannot be stored now; the future's error may be this too.
         """
 
 
@@ -54,7 +54,7 @@ class NotificationTarget:
     api: Literal["ngsiv2", "ngsi-ld"] | None = None
 
     def check(self, notification: Notification) -> None:
-        """Refuses what the publication didn't select.
+        """Refuses what the publication does not select.
 
         Raises:
             NotificationError: another service or interface, or a path, type or id outside the selection.
@@ -91,7 +91,7 @@ class NotificationTarget:
             )
 
     def _check_entities(self, notification: Notification) -> None:
-        # A full run would not find such an entity, and would take it for gone.
+        # A full run would not find such an entity, and would treat it as deleted.
         for entity in notification.entities:
             # An NGSI-LD entity of several types is selected by any of them.
             names = entity.type.split(TYPE_SEPARATOR) if notification.form == "ngsi-ld" else [entity.type]
@@ -117,14 +117,14 @@ def receives_notifications(publication: Publication) -> bool:
 
 
 class Inboxes:
-    """The inboxes of publications, opened when they are first asked for."""
+    """The inboxes of publications, opened when they are first used."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
         self._writers: dict[str, InboxWriter] = {}
 
     def of(self, publication: str) -> InboxWriter:
-        """The inbox of a publication.
+        """Returns the inbox of a publication.
 
         Raises:
             RetriableError: its folder can't be made.
@@ -140,13 +140,13 @@ class Inboxes:
         return self._writers[publication]
 
     def close(self) -> None:
-        """Keeps what waits, and takes no more."""
+        """Stores what waits, and accepts no more."""
         for writer in self._writers.values():
             writer.close()
 
 
 def target_of(publication: Publication, access: Access, inboxes: Inboxes) -> NotificationTarget:
-    """A publication as the reception sees it.
+    """Returns the target of a publication.
 
     Raises:
         RetriableError: its inbox can't be made.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contexture.errors import ConfigurationError
-from contexture.publications import Publication, PublicationError, fingerprint, load_file, load_publication_file
+from contexture.publications import Publication, PublicationError, fingerprint, load_publication_file, parse_publication
 from contexture.publications.cygnus_names import GroupingRules, NameMappings
 
 RULES = (
@@ -123,7 +123,7 @@ def test_rules_that_cygnus_drops_without_a_word_are_told(tmp_path: Path) -> None
     rules = [rule, {**rule, "regex": ""}, rule, {**rule, "fiware_service_path": "a"}]
     load(tmp_path, json.dumps({"grouping_rules": rules}), ", compat: cygnus-2.19")
 
-    (note,) = load_file(tmp_path / "hotel.yaml").notes
+    (note,) = parse_publication(tmp_path / "hotel.yaml").notes
 
     assert (note.location, note.severity) == ("topics.grouping_rules", "note")
     assert note.message == "grouping rules 2, 4 are left out, as Cygnus does: it groups nothing"
@@ -131,10 +131,10 @@ def test_rules_that_cygnus_drops_without_a_word_are_told(tmp_path: Path) -> None
 
 def test_one_dropped_rule_is_told_and_valid_ones_are_not(tmp_path: Path) -> None:
     load(tmp_path, '{"grouping_rules": [{"id": 1}]}', ", compat: cygnus-2.19")
-    assert "grouping rule 1 is left out" in load_file(tmp_path / "hotel.yaml").notes[0].message
+    assert "grouping rule 1 is left out" in parse_publication(tmp_path / "hotel.yaml").notes[0].message
 
     load(tmp_path, RULES % "a", ", compat: cygnus-2.19")
-    assert load_file(tmp_path / "hotel.yaml").notes == ()
+    assert parse_publication(tmp_path / "hotel.yaml").notes == ()
 
 
 def test_files_are_looked_at_also_where_the_publication_is_wrong_elsewhere(tmp_path: Path) -> None:

@@ -15,12 +15,12 @@ _OF_PUBLICATIONS = (".yaml", ".yml")
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import made.
+    """The result of an import.
 
     Attributes:
-        result: the publications and everything said about them.
+        result: the publications and the explanations.
         beside: the files that the publications name, by the names they have there.
-        problems: what `contexture check` says about the publications, notes included.
+        problems: those that `contexture check` finds in the publications, notes included.
     """
 
     result: ImportResult
@@ -35,7 +35,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class ImportRequest:
-    """What the agent's own file doesn't hold: its grouping rules, its name mappings, the services, its release."""
+    """What the agent's own file does not contain: its grouping rules, its name mappings, the services, its release."""
 
     grouping: Path | None = None
     mappings: Path | None = None
@@ -43,16 +43,16 @@ class ImportRequest:
     release: str | None = None
 
 
-def from_cygnus(agent: Path, asked: ImportRequest) -> Imported:
-    """The publications of a Cygnus agent, checked.
+def from_cygnus(agent: Path, request: ImportRequest) -> Imported:
+    """Returns the publications of a Cygnus agent, checked.
 
     Raises:
         ConfigurationError: a file can't be read, or is no agent's with a Kafka sink.
     """
-    given = _given(asked.grouping, asked.mappings)
-    names = (path.name if path else None for path in (asked.grouping, asked.mappings))
+    given = _given(request.grouping, request.mappings)
+    names = (path.name if path else None for path in (request.grouping, request.mappings))
     text = _text(_read(agent))
-    result = import_agent(text, files=RuleFiles(*names), services=asked.services, release=asked.release)
+    result = import_agent(text, files=RuleFiles(*names), services=request.services, release=request.release)
     used = {name for draft in result.drafts for name in draft.files}
     beside = {name: content for name, content in given.items() if name in used}
     with TemporaryDirectory() as folder:
@@ -63,7 +63,7 @@ def from_cygnus(agent: Path, asked: ImportRequest) -> Imported:
 
 
 def _given(*paths: Path | None) -> dict[str, bytes]:
-    """The contents of the files by the names that they get beside the publications."""
+    """Returns the contents of the files by the names that they get beside the publications."""
     contents: dict[str, bytes] = {}
     for path in paths:
         if path is None:
@@ -71,7 +71,7 @@ def _given(*paths: Path | None) -> dict[str, bytes]:
         if path.name in contents:
             raise ConfigurationError(
                 f"--grouping and --mappings both name a file {path.name}",
-                next_step="rename one of them: they are written side by side",
+                next_step="rename one of them: they are written to one folder",
             )
         if path.suffix in _OF_PUBLICATIONS:
             raise ConfigurationError(
@@ -106,7 +106,7 @@ def _names(imported: Imported) -> list[str]:
 
 
 def file_name(publication: str) -> str:
-    """The file of a publication."""
+    """Returns the file of a publication."""
     return f"{publication}.yaml"
 
 

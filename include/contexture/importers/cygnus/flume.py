@@ -31,7 +31,7 @@ class JavaProperty:
 
 
 def parse_properties(text: str) -> list[JavaProperty]:
-    r"""The properties of a file, in its order; one that stands twice comes twice.
+    r"""Parses the properties of a file, in its order; one that is there twice is returned twice.
 
     Raises:
         ConfigurationError: `\u` isn't followed by four hexadecimal digits.
@@ -109,7 +109,7 @@ class Component:
         kind: `sources`, `channels`, `sinks` or `sinkgroups`.
         name: its own.
         listed: the agent lists it; Flume runs no other.
-        parameters: in the file's order; of those that stand twice only the last, which is the one that counts.
+        parameters: in the file's order; of those that are there twice only the last, which counts.
     """
 
     agent: str
@@ -119,11 +119,11 @@ class Component:
     parameters: tuple[Parameter, ...]
 
     def value(self, name: str) -> str | None:
-        """The value of a parameter, without white space around it; None where it isn't set."""
+        """Returns the value of a parameter, without white space around it; None where it isn't set."""
         return next((parameter.value for parameter in self.parameters if parameter.name == name), None)
 
     def words(self, name: str) -> tuple[str, ...]:
-        """The names that a parameter lists."""
+        """Returns the names that a parameter lists."""
         return tuple((self.value(name) or "").split())
 
     @property
@@ -149,15 +149,15 @@ class Agents:
     strange: tuple[JavaProperty, ...]
 
     def of_kind(self, kind: str) -> Iterator[Component]:
-        """The components of one kind."""
+        """Returns the components of one kind."""
         return (component for component in self.components if component.kind == kind)
 
     def channel(self, sink: Component) -> str | None:
-        """The channel a sink reads."""
+        """Returns the channel a sink reads."""
         return sink.value("channel")
 
     def sources_of(self, sink: Component) -> list[Component]:
-        """The sources that feed a sink's channel."""
+        """Returns the sources that feed a sink's channel."""
         channel = self.channel(sink)
         return [
             source
@@ -167,7 +167,7 @@ class Agents:
 
 
 def read_agents(properties: Sequence[JavaProperty]) -> Agents:
-    """The agents of a Flume configuration."""
+    """Returns the agents of a Flume configuration."""
     last = {each.key: each for each in properties}
     counting = [each for each in properties if last[each.key] is each]
     listing = [each for each in counting if _lists(each.key)]

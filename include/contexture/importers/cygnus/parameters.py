@@ -14,11 +14,11 @@ from contexture.publications.problems import looks_secret
 Outcome = Literal["kept", "replaced", "no longer needed", "left out", "unknown", "wrong"]
 
 _HIDDEN = "***"
-_OUTBOX = "what isn't sent yet lies in the outbox, on storage; its size is the disk's"
+_OUTBOX = "what isn't sent yet is in the outbox, on storage; its size is the disk's"
 _NO_OP = "Cygnus ignored it for Kafka"
 _NO_SERVER = "nothing listens: the broker is read (with mode: notifications, `contexture notify serve` does)"
 
-# Of the Kafka sink: what becomes of a parameter, and what it is called now or why it isn't needed.
+# Of the Kafka sink: the outcome of a parameter, and its new name or why it is not needed.
 SINK: dict[str, tuple[Outcome, str]] = {
     "type": ("replaced", "this file: one publication for each Kafka sink"),
     "channel": ("replaced", _OUTBOX),
@@ -65,14 +65,14 @@ _INTERCEPTED: dict[str, tuple[Outcome, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ParameterResult:
-    """What becomes of one line of the file.
+    """The outcome of one line of the file.
 
     Attributes:
         key: as the file has it.
-        value: as the file has it, but a secret.
-        line: where it stands.
-        outcome: what becomes of it.
-        why: what it is called now, what replaces it, or why it isn't needed.
+        value: as the file has it, except a secret.
+        line: its number.
+        outcome: whether it was kept.
+        why: its new name, what replaces it, or why it is not needed.
     """
 
     key: str
@@ -83,20 +83,20 @@ class ParameterResult:
 
 
 def explain_parameter(agents: Agents, kafka_sinks: list[Component], wrong: dict[str, str]) -> list[ParameterResult]:
-    """Every property of the file, by line.
+    """Explains every property of the file, by line.
 
     Args:
-        agents: what the file says.
+        agents: the content of the file.
         kafka_sinks: the sinks that became publications.
-        wrong: properties whose value can't be kept, by key, with the reason.
+        wrong: properties whose value cannot be kept, by key, with the reason.
     """
     explained = [
-        _told(each, "replaced", "which components there are; each sink is explained below") for each in agents.lists
+        _result(each, "replaced", "which components there are; each sink is explained below") for each in agents.lists
     ]
     explained += [
-        _told(each, "no longer needed", "a later line of the same key replaces it") for each in agents.repeated
+        _result(each, "no longer needed", "a later line of the same key replaces it") for each in agents.repeated
     ]
-    explained += [_told(each, "unknown", "it belongs to no source, channel or sink") for each in agents.strange]
+    explained += [_result(each, "unknown", "it belongs to no source, channel or sink") for each in agents.strange]
     feeding = {id(source) for sink in kafka_sinks for source in agents.sources_of(sink)}
     for component in agents.components:
         explained += _of_component(component, component in kafka_sinks, id(component) in feeding, wrong)
@@ -109,15 +109,15 @@ def _of_component(
     for parameter in component.parameters:
         origin = parameter.origin
         if origin.key in wrong:
-            yield _told(origin, "wrong", wrong[origin.key])
+            yield _result(origin, "wrong", wrong[origin.key])
         elif is_kafka:
-            yield _told(origin, *_known(SINK, parameter))
+            yield _result(origin, *_known(SINK, parameter))
         elif component.kind == "sources" and feeds:
-            yield _told(origin, *_of_source(parameter))
+            yield _result(origin, *_of_source(parameter))
         elif component.kind == "channels":
-            yield _told(origin, "no longer needed", _OUTBOX)
+            yield _result(origin, "no longer needed", _OUTBOX)
         else:
-            yield _told(origin, "left out", _other(component))
+            yield _result(origin, "left out", _other(component))
 
 
 def _other(component: Component) -> str:
@@ -150,7 +150,7 @@ def _known(known: dict[str, tuple[Outcome, str]], parameter: Parameter) -> tuple
     return "unknown", f"neither Cygnus nor Contexture knows it{hint}"
 
 
-def _told(origin: JavaProperty, outcome: Outcome, why: str) -> ParameterResult:
+def _result(origin: JavaProperty, outcome: Outcome, why: str) -> ParameterResult:
     # Other sinks of the agent keep passwords in this file.
     value = _HIDDEN if looks_secret(origin.key.rpartition(".")[2]) else origin.value
     return ParameterResult(origin.key, value, origin.line, outcome, why)
@@ -173,7 +173,7 @@ _BY_PLAIN_NAME = {model.replace("-", ""): model for model in DATA_MODELS}
 
 @dataclass(frozen=True, slots=True)
 class SinkParameters:
-    """What a Kafka sink was told; the names are Cygnus' own. `batch_timeout` is in seconds, the intervals in ms."""
+    """The configuration of a Kafka sink, in Cygnus' names. `batch_timeout` is in seconds, the intervals in ms."""
 
     data_model: str
     enable_grouping: bool
@@ -195,9 +195,9 @@ class SinkParameters:
 
 
 def read_parameters(sink: Component) -> tuple[SinkParameters, dict[str, str]]:
-    """The parameters of a sink, and what is wrong with those that can't be used, by the file's key.
+    """Reads the parameters of a sink, and what is wrong with those that cannot be used, by the file's key.
 
-    A parameter that can't be used stands at its default.
+    A parameter that cannot be used has its default.
     """
     reader = _Reader(sink)
     parameters = SinkParameters(

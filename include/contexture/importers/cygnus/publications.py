@@ -62,7 +62,7 @@ class Flow:
 
 
 def draft(flow: Flow) -> Draft:
-    """The publication of a flow."""
+    """Returns the publication of a flow."""
     lines = [*_head(flow), *_source(flow), *_topics(flow), *_batches(flow), *_message(flow)]
     lines += ["publish:", f"  connection: {flow.connection}  # its bootstrap.servers are what broker_list was"]
     files = tuple(name for name in (flow.grouping_rules, flow.name_mappings) if name is not None)
@@ -149,14 +149,14 @@ class RuleFiles:
 
 
 def missing(agents: Agents, sink: Component, setting: str, option: str) -> str:
-    """What is wrong with a sink that wants a file which wasn't given: where the agent has it, and how to give it."""
+    """Returns what is wrong with a sink without its file: where the agent has it, and by which option to name it."""
     where = next((each.value for each in _of_interceptors(agents, sink) if each.name.endswith(f".{setting}")), None)
-    told = f" (the agent reads {where})" if where else ""
-    return f"the file is needed: give it by {option} FILE{told}"
+    found = f" (the agent reads {where})" if where else ""
+    return f"the file is needed: give it by {option} FILE{found}"
 
 
 def decisions(agents: Agents, sinks: Iterable[Component], files: RuleFiles, drafts: Iterable[Draft]) -> Iterator[str]:
-    """What the agent's file leaves open about grouping rules and name mappings."""
+    """Yields what the agent's file leaves open about grouping rules and name mappings."""
     used = {name for each in drafts for name in each.files}
     asked = (
         ("--grouping", "enable_grouping", files.grouping_rules),
@@ -195,13 +195,13 @@ _ILLEGAL = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What an agent becomes.
+    """The publications of an agent.
 
     Attributes:
         drafts: the publications, by sink and service.
-        explained: what becomes of each line of the file.
+        explained: the outcome of each line of the file.
         connections: the commands that make the connections the publications name.
-        decisions: what the file can't show, and a person must.
+        decisions: what the file does not contain, and a person must decide.
     """
 
     drafts: tuple[Draft, ...]
@@ -218,7 +218,7 @@ class ImportResult:
 def import_agent(
     text: str, *, files: RuleFiles | None = None, services: Sequence[str] = (), release: str | None = None
 ) -> ImportResult:
-    """The publications that do what the Kafka sinks of a Flume configuration did.
+    """Returns the publications that do what the Kafka sinks of a Flume configuration did.
 
     Args:
         text: the agent's properties file.
@@ -236,19 +236,19 @@ def import_agent(
             "the file lists no sink of the class NGSIKafkaSink",
             next_step="name the agent's configuration, such as agent_1.conf, and see that `<agent>.sinks` lists it",
         )
-    return _Plan(agents, sinks, files or RuleFiles(), _different(services), release).result()
+    return _Import(agents, sinks, files or RuleFiles(), _different(services), release).result()
 
 
 def _different(services: Sequence[str]) -> tuple[str, ...]:
-    """The services without those that brokers take for the same, which know no upper case there."""
+    """Returns the services without those that brokers take for the same, which know no upper case there."""
     found: dict[str, str] = {}
     for service in services:
         found.setdefault(service.lower(), service)
     return tuple(found.values())
 
 
-class _Plan:
-    """One migration on its way."""
+class _Import:
+    """One import while it runs."""
 
     def __init__(
         self, agents: Agents, sinks: list[Component], files: RuleFiles, services: tuple[str, ...], release: str | None

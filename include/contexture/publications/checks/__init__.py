@@ -1,13 +1,13 @@
 """Checks of combinations: what the keys of a publication exclude together, and what this version does not support.
 
-Making something work deletes its row. A value in this table is refused, never ignored.
+A value of the table `UNSUPPORTED` is refused, never ignored; delete its row when it works.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from contexture.publications.checks.ngsi import LINKED_DATA_CHECKS
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from contexture.publications.publication import NgsiPublication, OperationsPublication, Publication, SdmxPublication
 
 Check = Callable[[Any], Findings]
-"""What yields the findings about a publication of one kind; a list of them is of the kind's class."""
+"""Yields the problems of a publication of one kind."""
 
 _KIND = (("source", "kind"),)
 _CONVERTIBLE = re.compile(
@@ -203,11 +203,11 @@ FOR_OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "retention": ("archive_days",),
     "notify": ("mail", "notifiers", "published_within_minutes"),
 }
-"""The keys that mean something for Contexture's own events, by section; all others don't."""
+"""The keys that have an effect for Contexture's own events, by section; all others have none."""
 
 
 def _without_effect(publication: OperationsPublication) -> Findings:
-    """A finding for everything that means nothing or can't be for `kind: operations`."""
+    """Yields a problem for everything that has no effect or is impossible for `kind: operations`."""
     for name in type(publication).model_fields:
         section = getattr(publication, name)
         if isinstance(section, PublicationModel):
@@ -259,53 +259,14 @@ STRUCTURE_CHECKS: tuple[Check, ...] = (
 OPERATIONS_CHECKS: tuple[Check, ...] = (_without_effect, _secret_configuration, _topic_configuration)
 
 
-@dataclass(frozen=True, slots=True)
-class UnsupportedOption:
-    """A key with values whose behaviour is still missing.
-
-    Attributes:
-        values: those that don't work yet; none: whatever isn't empty.
-        today: what to write instead.
-        member: where given, the values are those of this key in each item of a list.
-    """
-
-    section: str
-    key: str
-    values: tuple[object, ...]
-    today: str
-    member: str = ""
-
-    def applies_to(self, value: object) -> bool:
-        """Whether the value is one of those that don't work yet."""
-        return value in self.values if self.values else bool(value)
-
-
-UNSUPPORTED = (
-    UnsupportedOption(
-        "source", "registrations", (True,), "leave it out: no document says by which key a registry sends them"
-    ),
-)
+UNSUPPORTED: Mapping[tuple[str, str], tuple[object, str]] = {
+    ("source", "registrations"): (True, "leave it out: no document says by which key a registry sends them"),
+}
+"""By key: the value whose behaviour is still missing, and what to write instead."""
 
 
 def not_yet_supported(publication: Publication) -> Iterator[ModelProblem]:
-    """A finding for every value of the publication that this version can't honour."""
-    for row in UNSUPPORTED:
-        for location, value in _values(publication, row):
-            if row.applies_to(value):
-                what = f"`{location[-1]}: {_shown(value)}`"
-                yield ModelProblem(location, f"not yet supported: {what}", row.today)
-
-
-def _values(publication: Publication, row: UnsupportedOption) -> Iterator[tuple[Location, object]]:
-    value = getattr(getattr(publication, row.section), row.key, None)
-    if not row.member:
-        yield (row.section, row.key), value
-        return
-    for number, item in enumerate(value or ()):
-        yield (row.section, row.key, number, row.member), getattr(item, row.member)
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return value if isinstance(value, str) else "[...]"
+    """Yields a problem for every value of the publication that this version does not support yet."""
+    for (section, key), (value, today) in UNSUPPORTED.items():
+        if getattr(getattr(publication, section), key, None) == value:
+            yield ModelProblem((section, key), f"not yet supported: `{key}: {json.dumps(value)}`", today)

@@ -79,7 +79,7 @@ def _conditions(publication: NgsiPublication) -> Findings:
 
 
 def _problem(condition: str) -> tuple[str, str] | None:
-    """What NGSI-LD has no words for in one condition, and what to write instead."""
+    """Returns what NGSI-LD has no words for in one condition, and what to write instead."""
     parts = _PARTS.fullmatch(condition)
     if parts is None:
         return None
@@ -96,7 +96,7 @@ def _problem(condition: str) -> tuple[str, str] | None:
 
 
 def linked_data_notes(publication: NgsiPublication) -> Iterator[ModelProblem]:
-    """What the reader of a file should know about its NGSI-LD source."""
+    """Yields what the reader of a file should know about its NGSI-LD source."""
     source = publication.source
     if source.api != "ngsi-ld":
         return

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from contexture.publications.checks.records import Findings
 from contexture.publications.problems import ModelProblem
 from contexture.publications.quality import ARGUMENTS, COMMON, ENTITY_RULES, STRUCTURE_RULES, class_name
 
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
     from contexture.publications.publication import NgsiPublication, Publication, SdmxPublication
     from contexture.publications.quality import Expectation
-
-Findings = Iterator[ModelProblem]
 
 STRUCTURE_COLUMNS: Mapping[str, str] = {
     "urn": "string",
@@ -42,7 +41,7 @@ ENTITY_COLUMNS = ("identity", "service", "service_path", "id", "type", "modified
 """Columns of the frame `entities`; each attribute adds `value_<name>`, its number, and `type_<name>`."""
 
 AGE_COLUMN = "seconds_ahead"
-"""A column of all frames with `modified_at`: how far ahead of the run it lies."""
+"""A column of all frames with `modified_at`: how far ahead of the run it is."""
 
 ATTRIBUTE_COLUMNS: Mapping[str, str] = {
     "identity": "string",
@@ -164,7 +163,7 @@ def _conditions(publication: Publication) -> Findings:
 
 
 def _unbalanced(condition: str) -> str:
-    """What is left open in a condition; Spark finds the other errors, when it is judged."""
+    """Returns what is left open in a condition; Spark finds the other errors when it evaluates it."""
     bare = re.sub(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`", "", condition)
     if any(quote in bare for quote in "'\"`"):
         return "a quote is open"
@@ -182,7 +181,7 @@ def _nearest(written: str, known: Iterable[str]) -> str:
 
 
 def written_columns(kwargs: Mapping[str, JsonValue]) -> Iterator[str]:
-    """The columns that the arguments of an expectation name."""
+    """Yields the columns that the arguments of an expectation name."""
     for argument in COLUMN_ARGUMENTS:
         value = kwargs.get(argument)
         yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str))

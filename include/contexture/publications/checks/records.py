@@ -29,13 +29,13 @@ _BY_TOPIC: dict[str, frozenset[str]] = {
 
 
 def attribute_of_key(publication: NgsiPublication) -> str | None:
-    """The attribute whose value is the key; None where the key is something else."""
+    """Returns the attribute whose value is the key; None where the key is something else."""
     key = publication.message.key
     return None if key in {KEY_IDENTITY, KEY_NONE, KEY_TOPIC} or key in IDENTITY_FIELDS else key
 
 
 def indistinguishable_parts(publication: NgsiPublication) -> frozenset[str]:
-    """The parts of the identity in which two events of one topic and one key may still differ."""
+    """Returns the parts of the identity in which two events of one topic and one key may still differ."""
     return _identity(publication) - _of_topic(publication) - _of_selection(publication) - _of_key(publication)
 
 

@@ -20,7 +20,7 @@ _REPLACED = {
 
 
 def find_warnings(data: object, publication: Publication) -> Iterator[ModelProblem]:
-    """What the reader of the file should know, as findings that are no errors."""
+    """Yields what the reader of the file should know, as findings that are no errors."""
     yield from _cygnus_parameters(publication)
     if isinstance(publication, NgsiPublication):
         yield from _service_in_lower_case(data, publication)

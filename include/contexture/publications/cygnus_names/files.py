@@ -17,7 +17,7 @@ _COMMENTS = re.compile(r"\s*(?://|/\*|#)")
 
 
 def parse(text: str, member: str) -> list[object]:
-    """The list that the document holds below `member`; empty lines and lines that begin with `#` don't count.
+    """Returns the list that the document holds below `member`; empty lines and lines that begin with `#` don't count.
 
     Raises:
         ConfigurationError: it is no JSON object with such a list.
@@ -46,7 +46,7 @@ def _document(text: str) -> object:
 
 
 def _no_json(written: str, error: json.JSONDecodeError) -> ConfigurationError:
-    """What is wrong, where, and what to do about it, in the same words whatever Python's version."""
+    """Returns what is wrong, where, and what to do about it, in the same words whatever Python's version."""
     comma = _needless_comma(written, error.pos)
     if comma is not None:
         found = json.JSONDecodeError("a comma without anything after it", written, comma)
@@ -58,7 +58,7 @@ def _no_json(written: str, error: json.JSONDecodeError) -> ConfigurationError:
 
 
 def _needless_comma(written: str, at: int) -> int | None:
-    # Python 3.13 tells it at the comma, its predecessors at what comes after.
+    # Python 3.13 reports the comma itself, its predecessors what comes after it.
     comma = at if written[at : at + 1] == "," else len(written[:at].rstrip()) - 1
     return comma if _TRAILING_COMMA.match(written, max(comma, 0)) else None
 
@@ -72,7 +72,7 @@ def _correction(written: str, error: json.JSONDecodeError) -> str:
 
 
 def canonical(text: str, member: str) -> str:
-    """The document without comments and in one form, so that only its contents count.
+    """Returns the document without comments and in one form, so that only its contents count.
 
     Raises:
         ConfigurationError: it is no JSON object with such a list, or a text of it is none that UTF-8 can hold.
@@ -89,7 +89,7 @@ def canonical(text: str, member: str) -> str:
 
 
 def read(path: Path) -> str:
-    """The text of a file.
+    """Returns the text of a file.
 
     Raises:
         ConfigurationError: it can't be read.

@@ -45,7 +45,7 @@ class GroupingRules:
 
     @classmethod
     def from_json(cls, text: str, *, compat: bool = False) -> GroupingRules:
-        """The rules of a file's text.
+        """Returns the rules of a file's text.
 
         Raises:
             ConfigurationError: it is no such file, or a rule is wrong.
@@ -59,7 +59,7 @@ class GroupingRules:
         return cls(tuple(rules), tuple(dropped), compat)
 
     def find(self, identity: ContextIdentity) -> GroupingRule | None:
-        """The first rule that matches."""
+        """Returns the first rule that matches."""
         for rule in self.rules:
             if rule.regex.fullmatch("".join(self._value(identity, field) for field in rule.fields)):
                 return rule

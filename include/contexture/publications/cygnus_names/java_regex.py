@@ -60,7 +60,7 @@ class Escape(NamedTuple):
 
 
 def read(pattern: str, at: int) -> Escape | None:
-    """The escape at a backslash; None when there is none that can be translated."""
+    """Returns the escape at a backslash; None when there is none that can be translated."""
     letter = pattern[at + 1 : at + 2]
     if not letter:
         return None
@@ -127,7 +127,7 @@ _END = r"(?=(?:\r\n|[\n\r\x85\u2028\u2029])?\Z)"
 
 
 def refused(pattern: str, position: int, construct: str, why: str = "isn't translated from Java") -> ConfigurationError:
-    """The error that shows a construct and where it stands (counted from 1)."""
+    """Returns the error that shows a construct and its position (counted from 1)."""
     return ConfigurationError(
         f"the regular expression {pattern!r}: {construct} at position {position + 1} {why}",
         next_step=_NEXT_STEP,
@@ -136,7 +136,7 @@ def refused(pattern: str, position: int, construct: str, why: str = "isn't trans
 
 @lru_cache(1024)
 def compile_java(pattern: str) -> BoundedPattern:
-    """The pattern that matches what Java's would.
+    """Returns the pattern that matches what Java's would.
 
     Raises:
         ConfigurationError: the pattern holds what can't be translated, or is wrong in Java too.
@@ -158,7 +158,7 @@ def _is_character(member: str) -> bool:
 
 
 class _Translation:
-    """One pass over a pattern; `_at` is where it stands."""
+    """One pass over a pattern; `_at` is its position."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
@@ -279,7 +279,7 @@ class _Translation:
         return "".join(out) + "]"
 
     def _members(self) -> str:
-        """One member of a class, or a range; a hyphen after a set, as in `[\\w-.]`, is one itself."""
+        """Returns one member of a class, or a range; a hyphen after a set, as in `[\\w-.]`, is one itself."""
         first, hyphen = self._member(), self._at
         if not _is_character(first) or not _RANGE.match(self._pattern, hyphen):
             return first
@@ -315,11 +315,11 @@ class Replacement:
     parts: tuple[tuple[str, str | int], ...]
 
     def expand(self, match: Match) -> str:
-        """The text that represents a match; a group that took no part is empty."""
+        """Returns the text that represents a match; a group that took no part is empty."""
         return "".join(text + (match[group] or "" if group != "" else "") for text, group in self.parts)
 
     def everywhere(self, pattern: BoundedPattern, text: str) -> str:
-        """The text with every match replaced, one after the other, as Java's `replaceAll` does.
+        """Replaces every match in a text, in order, as Java's `replaceAll` does.
 
         Python would take a match of nothing and a longer one at the same place; Java goes on after the first.
         """
@@ -332,10 +332,10 @@ class Replacement:
 
 
 def replacement(text: str, pattern: BoundedPattern) -> Replacement:
-    r"""The replacement of a text for matches of a pattern.
+    r"""Returns the replacement of a text for matches of a pattern.
 
     Raises:
-        ConfigurationError: a `$` or `\` stands at the end, or names no group.
+        ConfigurationError: a `$` or `\` is at the end, or names no group.
     """
     parts, position = list[tuple[str, str | int]](), 0
     while position < len(text):
@@ -354,7 +354,7 @@ def replacement(text: str, pattern: BoundedPattern) -> Replacement:
 
 
 def _group(text: str, token: re.Match[str], pattern: BoundedPattern) -> tuple[str | int, int]:
-    """The group a token names, and how many of its digits belong to the text after it."""
+    """Returns the group a token names, and how many of its digits belong to the text after it."""
     name, digits = token[2], token[3] or ""
     if name is not None:
         if name not in pattern.group_names:

@@ -99,7 +99,7 @@ class NameMappings:
 
     @classmethod
     def from_json(cls, text: str, *, compat: bool = False) -> NameMappings:
-        """The mappings of a file's text.
+        """Returns the mappings of a file's text.
 
         Raises:
             ConfigurationError: it is no such file, or an expression or a replacement can't be used.
@@ -107,12 +107,12 @@ class NameMappings:
         return cls(tuple(_service(item) for item in _objects(files.parse(text, MEMBER), MEMBER)), compat)
 
     def service(self, service: str) -> str:
-        """The mapped service."""
+        """Returns the mapped service."""
         mapping = self._find(service)
         return service if mapping is None else mapping.service.apply(service, self.compat)
 
     def map(self, identity: ContextIdentity, attribute: str | None, attribute_type: str = "") -> MappedNames:
-        """The names by which the topic of an entity, or of one of its attributes, is named."""
+        """Returns the names by which the topic of an entity, or of one of its attributes, is named."""
         mapping = self._find(identity.service)
         if mapping is None:
             return MappedNames(identity, attribute)

@@ -179,7 +179,7 @@ def _may_be_either(entity: Mapping[str, object], name: str, path: str | None) ->
 
 
 def _builtin_value(attribute: object, name: str, path: str | None) -> datetime | str | None:
-    """The value of a builtin; None where the member is certainly an attribute of the user."""
+    """Returns the value of a builtin; None where the member is certainly an attribute of the user."""
     kind = "Text" if name == "servicePath" else "DateTime"
     if isinstance(attribute, dict):
         if is_users(attribute, kind):
@@ -193,7 +193,7 @@ def _builtin_value(attribute: object, name: str, path: str | None) -> datetime |
 
 
 def _attribute_time(attribute: object) -> datetime | None:
-    """The time in an attribute's metadata `dateModified`; None where it has none."""
+    """Returns the time in an attribute's metadata `dateModified`; None where it has none."""
     metadata = attribute.get("metadata") if isinstance(attribute, dict) else None
     shown = metadata.get("dateModified") if isinstance(metadata, dict) else None
     if not isinstance(shown, dict) or shown.get("type") != "DateTime":

@@ -36,12 +36,12 @@ FindingCode = Literal[
 ]
 """What was found.
 
-- `not-maintainable`: an artefact of its own in this message, but no maintainable one: it has no URN to be told by.
+- `not-maintainable`: an artefact of its own in this message, but no maintainable one: it has no URN to identify it.
 - `unknown-kind`: the model has no such kind; it is split as it is, with the URN that it declares.
 - `no-identity`: agency or id are missing, so that there is no URN.
-- `urn-differs`: the declared URN isn't the one that kind, agency, id and version give.
-- `outside`: something stands where structures are told from each other, and is none: it is in no artefact.
-- `notice`: the sender says something about the message as a whole, such as an error or a truncation.
+- `urn-differs`: the declared URN is not the one that follows from kind, agency, id and version.
+- `outside`: something is between structures, and is none: it is in no artefact.
+- `notice`: the sender adds something about the message as a whole, such as an error or a truncation.
 - `late-header`: the header follows the structures; messages around artefacts have none.
 - `invalid`: the schema of the format refuses the message around the artefact.
 - `unchecked`: the artefact is too large to be validated.
@@ -57,7 +57,7 @@ class SplitWarning:
     Attributes:
         code: which of the known things it is.
         message: what a person should know, with names and ids, but no content.
-        offset: byte of the message in UTF-8 where it stands, where that is known.
+        offset: its first byte in the message in UTF-8, where that is known.
     """
 
     code: FindingCode
@@ -69,7 +69,7 @@ class SplitWarning:
 
 
 def note(findings: list[SplitWarning], finding: SplitWarning) -> None:
-    """Adds a finding, as long as there are not too many to be read."""
+    """Adds a finding, up to a number that a person can read."""
     if len(findings) < _AT_MOST:
         findings.append(finding)
     elif len(findings) == _AT_MOST:
@@ -82,7 +82,7 @@ class Limits:
 
     Attributes:
         artefact_bytes: of one artefact, in UTF-8; the memory that splitting needs follows the largest one.
-        envelope_bytes: of what stands between two artefacts: header, comments, start tags, other members.
+        envelope_bytes: of what is between two artefacts: header, comments, start tags, other members.
         depth: elements, or objects and arrays, inside each other within one artefact.
         message_bytes: of the whole message, in UTF-8.
     """
@@ -108,7 +108,7 @@ class Limits:
             raise _exceeded("the message is larger than", "message_bytes", self.message_bytes)
 
     def too_deep(self) -> LimitExceededError:
-        """The error of an artefact that is nested deeper."""
+        """Returns the error of an artefact that is nested deeper."""
         return _exceeded("an artefact is nested deeper than", "depth", self.depth)
 
 

@@ -29,7 +29,7 @@ class Format(StrEnum):
 
     @property
     def media_type(self) -> str:
-        """What a registry is asked for to get it."""
+        """The media type by which a registry is asked for it."""
         return MEDIA_TYPES[self]
 
     @property
@@ -66,20 +66,20 @@ _MEDIA_VERSION = re.compile(
 _LONGEST_NAME = 1000
 _UNSPLITTABLE = {b"UNA": "SDMX-EDI", b"UNB": "SDMX-EDI", b"PK\x03\x04": "XLSX or another zip file"}
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2"}
-_ONE_AT_A_TIME = "ask the registry for one URN at a time; each reply is passed on as it is"
+_SINGLY = "ask the registry for one URN at a time; each reply is passed on as it is"
 
 
 def ml_format(namespace: str) -> tuple[Format, str] | None:
-    """Format and part (`message`, `structure`, `registry` …) of an SDMX-ML namespace; None for any other."""
+    """Returns format and part (`message`, `structure`, `registry` …) of an SDMX-ML namespace; None for any other."""
     found = _NAMESPACE.fullmatch(namespace)
     version = _ML_VERSIONS.get(found[1].lower()) if found else None
     return (version, found[2].lower()) if found and version else None
 
 
 def json_format(schema: str | None, media_type: str | None) -> Format | None:
-    """The version of SDMX-JSON by the schema that a message names, or else by its media type."""
+    """Returns the version of SDMX-JSON by the schema that a message names, or else by its media type."""
     for pattern, text in ((_SCHEMA, schema), (_MEDIA_VERSION, media_type)):
-        # What such a text says stands at its beginning; in a long one each word would be looked behind to its end.
+        # The version is at the beginning; in a long text the pattern would search behind each word to its end.
         found = pattern.search(text[:_LONGEST_NAME]) if text else None
         if found and found[1] in _JSON_VERSIONS:
             return _JSON_VERSIONS[found[1]]
@@ -87,12 +87,12 @@ def json_format(schema: str | None, media_type: str | None) -> Format | None:
 
 
 def is_fusion(media_type: str | None) -> bool:
-    """Whether a media type says Fusion-JSON."""
+    """Whether a media type is that of Fusion-JSON."""
     return bool(media_type) and str(media_type).strip().lower().startswith("application/vnd.fusion.json")
 
 
 def family(head: bytes, media_type: str | None) -> str:
-    """`xml` or `json`, by the first bytes of a message, decoded to UTF-8.
+    """Returns `xml` or `json`, by the first bytes of a message, decoded to UTF-8.
 
     Raises:
         StructureMessageError: the message is empty, or neither.
@@ -103,7 +103,7 @@ def family(head: bytes, media_type: str | None) -> str:
         return "xml" if text[:1] == b"<" else "json"
     for magic, name in _UNSPLITTABLE.items():
         if text.startswith(magic):
-            raise UnsplittableFormatError(f"{name} can't be split", next_step=_ONE_AT_A_TIME)
+            raise UnsplittableFormatError(f"{name} can't be split", next_step=_SINGLY)
     for magic, name in _PACKED.items():
         if head.startswith(magic):
             raise StructureMessageError(f"the message is packed with {name}", next_step="unpack it first")
@@ -140,17 +140,17 @@ _MESSAGE_NAMESPACE = re.compile(rb"https?://www\.sdmx\.org/resources/sdmxml/sche
 
 
 def normal(media_type: str) -> str:
-    """A media type as it is compared: lower case, without spaces and quotes."""
+    """Returns a media type as it is compared: lower case, without spaces and quotes."""
     return re.sub(r"[\s\"]", "", media_type).lower()
 
 
 def splittable(media_type: str) -> bool:
-    """Whether a message of this type can be split into artefacts; if not, one is asked for at a time."""
+    """Whether a message of this type can be split into artefacts; if not, artefacts are requested singly."""
     return normal(media_type) not in _UNSPLITTABLE_TYPES
 
 
 def accept_values(media_type: str) -> tuple[str, ...]:
-    """What to put into Accept, one after the other until the registry knows it.
+    """Returns values for Accept, in the order to try until the registry knows one.
 
     >>> accept_values("application/vnd.sdmx.structure+xml;version=3.0.0")
     ('application/vnd.sdmx.structure+xml;version=3.0.0', 'application/vnd.sdmx.structure+xml;version=3.0')
@@ -162,7 +162,7 @@ def accept_values(media_type: str) -> tuple[str, ...]:
 
 
 def format_of(media_type: str) -> Format | None:
-    """The format that a media type names; None for one that can't be split, or that no one knows."""
+    """Returns the format that a media type names; None for one that cannot be split, or is unknown."""
     plain = normal(media_type)
     if is_fusion(plain):
         return Format.FUSION_JSON
@@ -170,26 +170,26 @@ def format_of(media_type: str) -> Format | None:
     return named.get(plain) or json_format(None, plain)
 
 
-def other_format(path: Path, asked: str, told: str) -> str | None:
-    """What the message in a file is, where that is not what was asked for.
+def other_format(path: Path, requested: str, received: str) -> str | None:
+    """Returns what the message in a file is, where that is not what was requested.
 
     Args:
         path: of the message.
-        asked: its media type as it was asked for.
-        told: the media type that the answer has.
+        requested: the media type of the request.
+        received: the media type of the response.
     """
     with path.open("rb") as stream:
         head = stream.read(_HEAD_BYTES).lstrip(b"\xef\xbb\xbf \t\r\n")
-    if not splittable(asked):
-        return None if head.startswith(_BEGINNINGS[_is_edi(asked)]) else (told or "something else")
-    wanted = format_of(asked)
+    if not splittable(requested):
+        return None if head.startswith(_BEGINNINGS[_is_edi(requested)]) else (received or "something else")
+    wanted = format_of(requested)
     if wanted is None:
         return None
-    return _other_json(wanted, head, told) if wanted.is_json else _other_ml(wanted, head, told)
+    return _other_json(wanted, head, received) if wanted.is_json else _other_ml(wanted, head, received)
 
 
 def is_cut_off(path: Path, media_type: str) -> bool:
-    """Whether a message that can't be split lacks its end; the others are seen to by splitting."""
+    """Whether a message that cannot be split lacks its end; splitting checks the others."""
     if splittable(media_type):
         return False
     if not _is_edi(media_type):
@@ -203,15 +203,15 @@ def _is_edi(media_type: str) -> bool:
     return normal(media_type) in {EDI, EDI_OF_QUERIES}
 
 
-def _other_json(wanted: Format, head: bytes, told: str) -> str | None:
-    found = Format.FUSION_JSON if is_fusion(told) else json_format(None, normal(told))
+def _other_json(wanted: Format, head: bytes, received: str) -> str | None:
+    found = Format.FUSION_JSON if is_fusion(received) else json_format(None, normal(received))
     is_other = head[:1] == b"<" or found not in {None, wanted}
-    return (found or told or "XML") if is_other else None
+    return (found or received or "XML") if is_other else None
 
 
-def _other_ml(wanted: Format, head: bytes, told: str) -> str | None:
+def _other_ml(wanted: Format, head: bytes, received: str) -> str | None:
     if head[:1] == b"{":
-        return told or "JSON"
+        return received or "JSON"
     namespace = _MESSAGE_NAMESPACE.search(head)
     known = ml_format(namespace[0].decode()) if namespace else None
     return known[0] if known and known[0] is not wanted else None
@@ -222,30 +222,29 @@ _RENAMED = {"ContentConstraint": "DataConstraint"}
 
 
 def same_artefact(urn: str) -> str:
-    """The URN by which artefacts are told to be the same, whatever format they were read in.
+    """Returns the URN that identifies an artefact, whatever format it was read in.
 
     >>> same_artefact("urn:sdmx:org.sdmx.infomodel.registry.ContentConstraint=ECB:CR_EXR(1.0)")
     'urn:sdmx:org.sdmx.infomodel.registry.DataConstraint=ECB:CR_EXR(1.0)'
     """
+    return _with_class(urn, _RENAMED)
+
+
+def _with_class(urn: str, classes: Mapping[str, str]) -> str:
     try:
-        named = Urn.parse(urn)
+        parsed = Urn.parse(urn)
     except ValueError:
         return urn
-    renamed = _RENAMED.get(named.class_name)
-    return urn if renamed is None else str(replace(named, class_name=renamed))
+    other = classes.get(parsed.class_name)
+    return urn if other is None else str(replace(parsed, class_name=other))
 
 
 def named_in(urn: str, format_: Format) -> str:
-    """The URN that an artefact has in messages of a format.
+    """Returns the URN that an artefact has in messages of a format.
 
     >>> named_in("urn:sdmx:org.sdmx.infomodel.registry.DataConstraint=ECB:CR_EXR(1.0)", Format.SDMX_ML_2_1)
     'urn:sdmx:org.sdmx.infomodel.registry.ContentConstraint=ECB:CR_EXR(1.0)'
     """
     if format_ is not Format.SDMX_ML_2_1:
         return same_artefact(urn)
-    try:
-        named = Urn.parse(urn)
-    except ValueError:
-        return urn
-    former = {new: old for old, new in _RENAMED.items()}.get(named.class_name)
-    return urn if former is None else str(replace(named, class_name=former))
+    return _with_class(urn, {new: old for old, new in _RENAMED.items()})

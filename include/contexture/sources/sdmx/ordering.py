@@ -21,7 +21,7 @@ class VersionIndex:
     """Some structures, by their URNs.
 
     Args:
-        urns: in an order that what is found keeps; those that can't be read are found by their whole text alone.
+        urns: in the order of all results; those that cannot be parsed are found by their whole text alone.
     """
 
     def __init__(self, urns: Iterable[str]) -> None:
@@ -37,12 +37,12 @@ class VersionIndex:
         return urn in self._place
 
     def resolve_references(self, references: Iterable[str]) -> list[str]:
-        """Those that any of the references means, in the order of the structures."""
+        """Returns the structures that any of the references selects, in their order."""
         found = {urn for reference in references for urn in self.resolve_reference(reference)}
         return sorted(found, key=self._place.__getitem__)
 
     def resolve_reference(self, reference: str) -> tuple[str, ...]:
-        """Those that a reference means: one, or with `*` in it several; none where it isn't held."""
+        """Returns the structures that a reference selects: one, several where it contains `*`, or none."""
         if reference in self._place:
             return (reference,)
         if reference not in self._known:
@@ -50,7 +50,7 @@ class VersionIndex:
         return self._known[reference]
 
     def versions_of(self, urn: Urn) -> Mapping[str, str]:
-        """The URNs of all versions of an artefact, by version."""
+        """Returns the URNs of all versions of an artefact, by version."""
         return self._versions.get(_series(urn), {})
 
     def _found(self, reference: str) -> Iterable[str]:
@@ -65,7 +65,7 @@ class VersionIndex:
 
 
 def parsed_urn(urn: str) -> Urn | None:
-    """What a URN says, or None where it is none."""
+    """Parses a URN; None where it is none."""
     try:
         return Urn.parse(urn)
     except ValueError:
@@ -122,12 +122,12 @@ class ReferenceOrder:
 
 
 def reference_order(references: Mapping[str, Iterable[str]]) -> ReferenceOrder:
-    """The order to publish structures in.
+    """Returns the order in which to publish structures.
 
     Args:
         references: for the URN of each structure the URNs that it refers to, as `Artefact.references` has them. A
-            version such as `1.0+.0` or `~` represents the latest that fits, `*` for all, and one that can't be read for
-            all versions too. What isn't among the structures doesn't matter.
+            version such as `1.0+.0` or `~` represents the latest match, `*` all versions, and one that cannot be parsed
+            all versions too. References to other structures have no effect.
     """
     held = VersionIndex(sorted(references, key=_key))
     groups = tuple(_Grouping({urn: held.resolve_references(references[urn]) for urn in held.urns}).groups())
@@ -152,7 +152,7 @@ class _Grouping:
         self._done: set[str] = set()
 
     def groups(self) -> Iterator[tuple[str, ...]]:
-        """Every group; within one, structures are in the order they were given in."""
+        """Yields every group; within one, structures are in the order they were given in."""
         for urn in self._references:
             if urn not in self._found:
                 yield from self._reached_from(urn)

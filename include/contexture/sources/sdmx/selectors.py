@@ -43,33 +43,7 @@ _PARTS = (
 
 
 class SelectorError(ConfigurationError):
-    """This text selects nothing, because it can't be read; the context has the `selector` and the `character`."""
-
-
-@dataclass(frozen=True, slots=True)
-class SelectorParts:
-    """What a selector says; a part that is `*` is empty."""
-
-    kinds: frozenset[str]
-    agencies: frozenset[str]
-    ids: frozenset[str]
-    versions: tuple[VersionPattern, ...]
-
-    @classmethod
-    def read(cls, selector: str) -> SelectorParts:
-        """What this one says.
-
-        Raises:
-            SelectorError: it can't be read; says where, and what to write.
-        """
-        written = _EVERYTHING if selector.strip() == _ANY else selector
-        kinds, agencies, ids, versions = (_Part(*place) for place in _places(written))
-        return cls(
-            frozenset(kinds.read(_kind)),
-            frozenset(agencies.read(_agency)),
-            frozenset(ids.read(_id)),
-            tuple(versions.read(VersionPattern.parse)),
-        )
+    """This text selects nothing, because it cannot be parsed; the context has the `selector` and the `character`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +55,7 @@ class _Part:
     end: int
 
     def read(self, check: Callable[[str], Read]) -> Iterator[Read]:
-        """What its items represent; nothing where it is `*`."""
+        """Yields what its items represent; nothing where it is `*`."""
         written = self.selector[self.start : self.end]
         if written.strip() == _ANY:
             return
@@ -167,14 +141,14 @@ def _id(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Which structures are meant.
+    """A selection of structures.
 
     Attributes:
         text: as written.
         kinds: classes as in URNs, or with model and package for those of other models; empty: all.
         agencies: empty: all; `ECB.*` are those below ECB.
         ids: empty: all.
-        versions: of each artefact, what one of these represents is meant; empty: all.
+        versions: of each artefact, what one of these represents; empty: all.
     """
 
     text: str
@@ -185,18 +159,25 @@ class Selector:
 
     @classmethod
     def parse(cls, text: str) -> Selector:
-        """The selector that is written so.
+        """Parses a selector.
 
         Raises:
-            SelectorError: it can't be read; says where, and what to write.
+            SelectorError: it cannot be parsed; the message has the place and what to write.
         """
-        parts = SelectorParts.read(text)
-        return cls(text, parts.kinds, parts.agencies, parts.ids, parts.versions)
+        written = _EVERYTHING if text.strip() == _ANY else text
+        kinds, agencies, ids, versions = (_Part(*place) for place in _places(written))
+        return cls(
+            text,
+            frozenset(kinds.read(_kind)),
+            frozenset(agencies.read(_agency)),
+            frozenset(ids.read(_id)),
+            tuple(versions.read(VersionPattern.parse)),
+        )
 
     def matches(self, urn: str | Urn) -> bool:
-        """Whether it is about this structure; an item is taken for the artefact that holds it.
+        """Whether it covers this structure; an item counts as the artefact that holds it.
 
-        Of the versions that `~` and `+` are about only one is meant: `select_structures` shows which.
+        Of the versions that `~` and `+` cover only one is selected: `select_structures` shows which.
         """
         try:
             named = (Urn.parse(urn) if isinstance(urn, str) else urn).maintainable()
@@ -210,10 +191,10 @@ class Selector:
         )
 
     def select(self, urns: Iterable[str]) -> tuple[str, ...]:
-        """Those of the structures that are meant, in their order.
+        """Returns the selected structures, in their order.
 
         Args:
-            urns: of everything the registry holds: what is the latest shows only among all.
+            urns: of everything the registry holds, because only all versions show which is the latest.
         """
         matching = [(urn, Urn.parse(urn).maintainable()) for urn in urns if self.matches(urn)]
         if not any(pattern.is_latest for pattern in self.versions):
@@ -237,7 +218,7 @@ class Selector:
 
 
 def select_structures(selectors: Sequence[Selector], urns: Sequence[str]) -> tuple[str, ...]:
-    """Those of the structures that any of the selectors means, in their order; without selectors all of them.
+    """Returns the structures that any of the selectors selects, in their order; without selectors all of them.
 
     Args:
         selectors: of a publication's `source.select`.
@@ -254,11 +235,11 @@ def _without_version(urn: Urn) -> Urn:
 
 
 Place = tuple[str | int, ...]
-"""Where in the file a selector stands, as a path from its top."""
+"""The place of a selector in the file, as a path from its top."""
 
 
 def unreadable(publication: SdmxPublication) -> Iterator[tuple[Place, SelectorError]]:
-    """The selectors that can't be read, each with its place and the reason."""
+    """Yields the selectors that cannot be parsed, each with its place and the reason."""
     for place, text in _written(publication):
         try:
             Selector.parse(text)

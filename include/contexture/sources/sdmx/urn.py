@@ -97,7 +97,7 @@ HOLDERS: Mapping[str, str] = MappingProxyType(
 
 
 def kind_of_element(name: str) -> str | None:
-    """The kind of an XML element or of a member of Fusion-JSON; None where the model has none of that name.
+    """Returns the kind of an XML element or of a member of Fusion-JSON; None where the model has none of that name.
 
     >>> kind_of_element("KeyFamily")
     'DataStructure'
@@ -107,7 +107,7 @@ def kind_of_element(name: str) -> str | None:
 
 
 def kind_of_container(name: str) -> str | None:
-    """The kind of what an SDMX-JSON array holds, by the array's name.
+    """Returns the kind of what an SDMX-JSON array holds, by the array's name.
 
     >>> kind_of_container("dataConstraints")
     'DataConstraint'
@@ -132,7 +132,7 @@ _URN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Urn:
-    """What a URN says.
+    """The parts of a URN.
 
     Attributes:
         package: of the information model, such as `codelist`.
@@ -154,7 +154,7 @@ class Urn:
 
     @classmethod
     def parse(cls, text: str) -> Urn:
-        """What `text` says.
+        """Parses a URN.
 
         Raises:
             ValueError: it is no URN with agency, id and version.
@@ -166,7 +166,7 @@ class Urn:
 
     @classmethod
     def of(cls, kind: str, agency: str, identifier: str, version: str | None = None) -> Urn:
-        """The URN of a maintainable artefact of a kind of the model.
+        """Returns the URN of a maintainable artefact of a kind of the model.
 
         >>> str(Urn.of("GeoGridCodelist", "EXAMPLE", "CL_GRID"))
         'urn:sdmx:org.sdmx.infomodel.codelist.Codelist=EXAMPLE:CL_GRID(1.0)'
@@ -180,7 +180,7 @@ class Urn:
         return cls(PACKAGES[kind], class_name, agency, identifier, version or DEFAULT_VERSION)
 
     def maintainable(self) -> Urn:
-        """The URN of the artefact that holds this item; itself where it names no item."""
+        """Returns the URN of the artefact that holds this item; itself where it names no item."""
         if self.item is None:
             return self
         holder = HOLDERS.get(self.class_name)

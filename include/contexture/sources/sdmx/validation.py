@@ -1,6 +1,6 @@
-"""Validity by the schemas of SDMX: a mark on an artefact, never a reason to hold it back.
+"""Validity by the schemas of SDMX: a mark on an artefact, never a reason to quarantine it.
 
-Real registries send messages that their schemas refuse, so what is found is told and nothing else follows from it.
+Real registries send messages that their schemas refuse, so what is found is reported and has no other effect.
 Each schema is loaded once, when the first artefact of its format comes.
 """
 
@@ -42,21 +42,13 @@ class SchemaValidator:
         with_header: also what the schema refuses in the header, which is the sender's and the same for all artefacts.
     """
 
-    def __init__(
-        self,
-        *,
-        largest_bytes: int = LARGEST_BYTES,
-        with_header: bool = True,
-    ) -> None:
+    def __init__(self, *, largest_bytes: int = LARGEST_BYTES, with_header: bool = True) -> None:
         self._with_header = with_header
         self._largest_bytes = largest_bytes
         self._loaded: dict[Format, Violations] = {}
 
     def marked(self, artefact: Artefact) -> Artefact:
-        """The artefact with what its schema has to say among its findings; as it is where there is nothing to say.
-
-        Fusion-JSON has no schema, so nothing is ever said about it.
-        """
+        """Returns the artefact with what its schema refuses among its findings; Fusion-JSON has no schema."""
         findings = tuple(self._findings(artefact))
         return replace(artefact, findings=(*artefact.findings, *findings)) if findings else artefact
 
@@ -69,9 +61,9 @@ class SchemaValidator:
             )
             return
         violations = self._violations(artefact.format)(artefact.message())
-        told = (each.text for each in violations if self._with_header or not each.in_header)
+        texts = (each.text for each in violations if self._with_header or not each.in_header)
         try:
-            for violation in islice(told, _FINDINGS_AT_MOST):
+            for violation in islice(texts, _FINDINGS_AT_MOST):
                 yield SplitWarning("invalid", violation[:_CHARACTERS], artefact.offset)
         except (SyntaxError, ValueError, RecursionError) as error:
             # lxml's errors of reading are SyntaxErrors. What can be split may still be too deep or too odd for them.
@@ -113,7 +105,7 @@ def _json_schema(path: Path) -> Violations:
     from jsonschema_rs import Draft7Validator, validator_for
 
     schema: dict[str, Any] = orjson.loads(path.read_bytes())
-    # The schemas of 1.0 and 2.0 say only that they are schemas; they are written as those of draft 7 are.
+    # The schemas of 1.0 and 2.0 name no draft; they are written as those of draft 7 are.
     draft = validator_for if "/draft" in schema["$schema"] else Draft7Validator
     schema = {name: value for name, value in schema.items() if name != "$schema" or draft is validator_for}
     validator = draft(schema, formats=_FORMATS, validate_formats=True, offline=True)
@@ -137,6 +129,6 @@ def _is_address(_text: str) -> bool:
     return True
 
 
-# A time must be told from a date, because the schemas want exactly one of them to fit. Registries write addresses with
-# spaces and braces, and nothing follows them.
+# A time must differ from a date, because the schemas require that exactly one of them matches. Registries write
+# addresses with spaces and braces, and nothing follows these addresses.
 _FORMATS = {"date-time": _is_time, "uri": _is_address, "uri-reference": _is_address}

@@ -34,10 +34,10 @@ class Version:
 
     @classmethod
     def parse(cls, text: str) -> Version:
-        """The version that is written so; 1.3 and 1.03 are the same.
+        """Parses a version; 1.3 and 1.03 are the same.
 
         Raises:
-            ValueError: it isn't made of numbers, so nothing says whether it is later than another.
+            ValueError: it is not made of numbers, so nothing shows whether it is later than another.
         """
         found = _WRITTEN.fullmatch(text)
         numbers = tuple(map(int, found[1].split("."))) if found else ()
@@ -48,7 +48,7 @@ class Version:
 
     @property
     def is_stable(self) -> bool:
-        """Whether it is a semantic version that can't change any more."""
+        """Whether it is a semantic version that cannot change any more."""
         return len(self.numbers) == _SEMANTIC and not self.extension
 
     def __lt__(self, other: Version) -> bool:
@@ -68,7 +68,7 @@ class Version:
 
 
 def _identifier_rank(identifier: str) -> tuple[object, ...]:
-    """Numbers by their value and before words, as semantic versioning has it."""
+    """Ranks numbers by their value and before words, as semantic versioning does."""
     if not identifier.isdigit():
         return (1, 0, identifier)
     digits = identifier.lstrip("0")
@@ -76,7 +76,7 @@ def _identifier_rank(identifier: str) -> tuple[object, ...]:
 
 
 def version_key(text: str) -> tuple[object, ...]:
-    """Sorts versions from the earliest to the latest; those without an order come first, by their text."""
+    """Returns a key that sorts versions from the earliest to the latest; those without an order first, by text."""
     version = _readable(text)
     return (0, text) if version is None else (1, version, text)
 
@@ -109,14 +109,14 @@ class VersionPattern:
 
     @classmethod
     def parse(cls, text: str) -> VersionPattern:
-        """The pattern that is written so.
+        """Parses a pattern.
 
-        `1.0` is this version; `*`, `~` and `+` stand alone or behind one number, which with those after it is the
-        least: `2.3+.1` is the latest stable version from 2.3.1 up to, and without, 3.0.0; `2.*` is every 2.y. `1.0+`,
-        which the standard doesn't have, is the latest 1.y or stable 1.y.z.
+        `1.0` is this version. `*`, `~` and `+` are alone or behind one number, which with those after it is the least:
+        `2.3+.1` is the latest stable version from 2.3.1 up to, and without, 3.0.0; `2.*` is every 2.y. `1.0+`, which
+        the standard does not have, is the latest 1.y or stable 1.y.z.
 
         Raises:
-            ValueError: it is no such pattern; says what is.
+            ValueError: it is no such pattern; the message shows one.
         """
         if not _OPERATORS.intersection(text):
             if not _EXACT.fullmatch(text):
@@ -137,7 +137,7 @@ class VersionPattern:
                 f"{text!r} has a number after a mere {operator}: write 0{operator}, or only zeros after it"
             )
         if is_mere and operator == "+" and place == 0:
-            # What begins with 0 is made public before it is stable; only who writes the 0 means it.
+            # A version that begins with 0 is public before it is stable; only a written 0 selects it.
             numbers = (1, *numbers[1:])
         lengths = {2, 3} if operator == "+" and len(numbers) < _SEMANTIC else {len(numbers)}
         return cls(text, operator, numbers, place, frozenset(lengths))
@@ -148,7 +148,7 @@ class VersionPattern:
         return self.operator in {"+", "~"}
 
     def covers(self, text: str) -> bool:
-        """Whether this version is among those that the pattern is about, be it the latest of them or not."""
+        """Whether this version is among those that the pattern covers, whether it is the latest of them or not."""
         version = _readable(text)
         if not self.operator:
             return text == self.text or (version is not None and version == _readable(self.text))
@@ -161,13 +161,13 @@ class VersionPattern:
         return is_in_range and len(numbers) in self.lengths
 
     def select(self, versions: Iterable[str]) -> tuple[str, ...]:
-        """Those of the versions of one artefact that the pattern represents, in their order."""
+        """Returns the versions of one artefact that the pattern represents, in their order."""
         covered = tuple(version for version in versions if self.covers(version))
         return (max(covered, key=version_key),) if covered and self.is_latest else covered
 
 
 def _components(text: str) -> tuple[list[tuple[str | None, str]], int]:
-    """Numbers and operators of a pattern, and the place of the one operator."""
+    """Returns numbers and operators of a pattern, and the place of the one operator."""
     found = [_COMPONENT.fullmatch(component) for component in text.split(".")]
     components = [(each[1], each[2] or "") for each in found if each and each[0]]
     marked = [place for place, (_, operator) in enumerate(components) if operator]

@@ -1,4 +1,4 @@
-"""Finds out which registry is at an address, and makes its client."""
+"""Detects which registry is at an address, and makes its client."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ def open_registry(
     budget: RetryBudget | None = None,
     transport: httpx.BaseTransport | None = None,
 ) -> FusionRegistry | SdmxRegistry:
-    """A client of the registry at a connection; to be closed, or used as a context manager.
+    """Returns a client of the registry at a connection; the caller closes it, or uses it as a context manager.
 
-    A Fusion (Metadata) Registry is known by its product endpoint. Any other registry is asked for a little by each
-    version of SDMX-REST, until one answers.
+    A Fusion (Metadata) Registry is known by its product endpoint. Any other registry receives a small request of each
+    version of SDMX-REST, until one succeeds.
 
     Args:
         connection: where it is, and what is known of it.
-        flavour: what a publication says that it is; `auto` leaves that to the connection, which may leave it to us.
-        budget: how long to bear with a registry that is away; three tries when None.
-        transport: stands in for the network in tests.
+        flavour: that of a publication; `auto` takes that of the connection, and detects it where that is `auto` too.
+        budget: how often requests to a registry that is away are repeated; three attempts when None.
+        transport: replaces the network in tests.
 
     Raises:
         RegistryUnavailableError: the registry is away.
-        ConfigurationError: the connection can't be used, the registry refuses us, or there is none.
+        ConfigurationError: the connection cannot be used, the registry refuses us, or there is none.
     """
     asked = connection.flavour if flavour == "auto" else flavour
     if asked != "generic":
@@ -73,7 +73,7 @@ def open_registry(
 
 
 def _applications(connection: RegistryConnection) -> Iterator[RegistryConnection]:
-    """Where the web application may begin; people also name the address of its structure queries."""
+    """Yields where the web application may begin; some connections name the address of its structure queries."""
     for paths in FMR_PATHS.values():
         if connection.base_url.endswith(paths.root):
             yield replace(connection, base_url=connection.base_url.removesuffix(paths.root))
@@ -86,10 +86,10 @@ def _fusion(
 ) -> FusionRegistry | None:
     network = StructureDownloads(connection, budget, transport)
     try:
-        product = product_in(_answer(network, PRODUCT).body)
+        product = product_in(_probe(network, PRODUCT).body)
         if product is not None:
             paths = FMR_PATHS[_api(network, connection, product)]
-            has_log = _answer(network, f"{SEARCH}?max=1").status == OK
+            has_log = _probe(network, f"{SEARCH}?max=1").status == OK
             return FusionRegistry(connection, network, paths, product, has_log=has_log)
     except BaseException:
         network.close()
@@ -101,7 +101,7 @@ def _fusion(
 def _api(network: StructureDownloads, connection: RegistryConnection, product: Product) -> Api:
     if connection.api != "auto":
         return connection.api
-    if product.has_version_2 or _speaks(_answer(network, FMR_PATHS["v2"].of(SMALL, stubs=True))):
+    if product.has_version_2 or _is_interface(_probe(network, FMR_PATHS["v2"].of(SMALL, stubs=True))):
         return "v2"
     return "v1"
 
@@ -120,16 +120,16 @@ def _generic(
 
 def _found(network: StructureDownloads, connection: RegistryConnection) -> tuple[StructurePaths, StructureQuery]:
     places = [place for place in _PLACES if _is_possible(place, connection)]
-    speaking: list[StructurePaths] = []
+    interfaces: list[StructurePaths] = []
     for query in (SMALL, StructureQuery()):
         for place in places:
-            attempt = _answer(network, place.of(query, stubs=True))
-            if attempt.has_structures:
+            probe = _probe(network, place.of(query, stubs=True))
+            if probe.has_structures:
                 return place, query
-            if _speaks(attempt):
-                speaking.append(place)
-    if speaking:
-        return speaking[-1], SMALL
+            if _is_interface(probe):
+                interfaces.append(place)
+    if interfaces:
+        return interfaces[-1], SMALL
     raise ConfigurationError(
         f"what is at {connection.address} answers no structure query",
         next_step="put the part before /structure or /codelist into the connection's host, and set api to v1 or v2 "
@@ -144,12 +144,12 @@ def _is_possible(place: StructurePaths, connection: RegistryConnection) -> bool:
     return connection.api in {"auto", place.api}
 
 
-def _speaks(attempt: ProbeResult) -> bool:
-    return attempt.has_structures or (attempt.status == NOT_FOUND and attempt.is_registrys)
+def _is_interface(probe: ProbeResult) -> bool:
+    return probe.has_structures or (probe.status == NOT_FOUND and probe.is_registrys)
 
 
-def _answer(network: StructureDownloads, path: str) -> ProbeResult:
-    """What comes of a question that may have no answer here."""
+def _probe(network: StructureDownloads, path: str) -> ProbeResult:
+    """Returns the response to a request that may have none here."""
     try:
         return network.retrying(lambda: probe_address(network, path))
     except TokenRefusedError:

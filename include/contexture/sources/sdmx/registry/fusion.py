@@ -32,9 +32,9 @@ class FusionRegistry(RestRegistry):
 
     Args:
         connection: where it is.
-        transport: asks it; closed with this.
+        transport: sends its requests; closed with this.
         paths: its structure queries.
-        product: what it says that it is.
+        product: what its product endpoint shows.
         has_log: whether its log may be read.
     """
 
@@ -62,10 +62,10 @@ class FusionRegistry(RestRegistry):
     def transactions(self, after: int | None) -> Log:
         """See `Registry.transactions`.
 
-        The search shows which transactions there are; it is asked backwards from the newest until it meets the one that
-        is known, so that none is missed where several share a moment. The feed shows what they did. A gap in the feed
-        (it covers 24 hours) is left to the caller, who compares what there is: the history of single structures would
-        need a question for every URN there ever was.
+        The search shows which transactions there are. It is read backwards from the newest to the one that is known, so
+        that none is missed where several share a moment. The feed shows what they did. A gap in the feed (it covers 24
+        hours) is left to the caller, who compares what there is: the history of single structures would need a request
+        for every URN there ever was.
 
         Raises:
             LogResetError: the log ends before `after`.
@@ -77,43 +77,41 @@ class FusionRegistry(RestRegistry):
         return self._transport.retrying(lambda: log.period(self._searched(lambda row: row.at < start)[0], start, end))
 
     def all_urns(self) -> tuple[str, ...]:
-        """URNs of all maintainable artefacts that there are or ever were.
+        """Returns the URNs of all maintainable artefacts that there are or ever were.
 
         Raises:
             RegistryUnavailableError: the registry is away or ill.
-            ConfigurationError: it does not tell them.
+            ConfigurationError: it does not return them.
         """
         return self._transport.retrying(lambda: log.urns_in(*self._json(_ALL_URNS)))
 
     def history(self, urn: str) -> tuple[int, ...]:
-        """Ids of the transactions that touched one structure, in order; as well as can be: no document shows how.
+        """Returns the ids of the transactions that changed one structure, in order; no document specifies this request.
 
-        Raises:
-            RegistryUnavailableError: the registry is away or ill.
-            ConfigurationError: it does not tell them.
+        Errors as `all_urns`.
         """
         rows = self._transport.retrying(lambda: log.rows_in(*self._json(f"{_HISTORY}?urn={quote(urn, safe='')}")))
         return tuple(sorted(row.id for row in rows))
 
     def _probe(self) -> None:
-        # What the health check of its official composition asks.
-        body, fetched = self._asked(PRODUCT, _JSON)
+        # The request of the health check in its official composition.
+        body, fetched = self._download(PRODUCT, _JSON)
         if fetched.status != OK or product_in(body) is None:
             raise RegistryUnavailableError(
                 f"{self._connection.WHO} at {self.address} does not say which product it is ({fetched.status})",
-                next_step="look whether it is being started or moved; the run is retried",
+                next_step="check whether it is being started or moved; the run is retried",
             )
 
     def _log(self, after: int | None) -> Log:
         rows, fetched, is_whole = self._searched(lambda row: after is None or row.id <= after)
-        newest = log.newest(rows, after, self.address)
+        newest = log.newest_id(rows, after, self.address)
         if after is None or newest == after:
             return Log(newest)
-        told = log.parse_feed(self._fetched(_FEED, "application/rss+xml, application/xml;q=0.9")[0])
-        return log.joined(rows, told, after, now=fetched.registry_time, is_whole=is_whole)
+        feed = log.parse_feed(self._fetched(_FEED, "application/rss+xml, application/xml;q=0.9")[0])
+        return log.join_log(rows, feed, after, now=fetched.registry_time, is_whole=is_whole)
 
     def _searched(self, is_known: Callable[[LogRow], bool]) -> tuple[tuple[LogRow, ...], DownloadedFile, bool]:
-        """The newest transactions, back to one that is known; whether nothing between can be missing."""
+        """Returns the newest transactions, back to one that is known; whether nothing between can be missing."""
         size = _PAGE
         while True:
             body, fetched = self._json(f"{SEARCH}?orderDesc=true&max={size}")
@@ -128,7 +126,7 @@ class FusionRegistry(RestRegistry):
         return self._fetched(path, _JSON)
 
     def _fetched(self, path: str, accept: str) -> tuple[bytes, DownloadedFile]:
-        body, fetched = self._asked(path, accept)
+        body, fetched = self._download(path, accept)
         if fetched.status != OK:
             raise ConfigurationError(
                 f"{self._connection.WHO} at {self.address} does not return {path.partition('?')[0]} ({fetched.status})",
@@ -141,7 +139,7 @@ class FusionRegistry(RestRegistry):
             )
         return body, fetched
 
-    def _asked(self, path: str, accept: str) -> tuple[bytes, DownloadedFile]:
+    def _download(self, path: str, accept: str) -> tuple[bytes, DownloadedFile]:
         with tempfile.TemporaryDirectory(prefix="contexture-log-") as folder:
             into = Path(folder) / "answer"
             fetched = self._transport.fetch(StructureRequest(path, accept), into)

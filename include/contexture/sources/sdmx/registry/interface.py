@@ -13,11 +13,11 @@ from contexture.errors import ConfigurationError
 
 
 class FormatNotOfferedError(ConfigurationError):
-    """The registry answers in another format than it was asked for."""
+    """The registry responds in another format than the requested one."""
 
 
 class LogResetError(ConfigurationError):
-    """The registry's log ends before what was already told of it: it is another log."""
+    """The registry's log ends before what was already read of it: it is another log."""
 
 
 ANY = "*"
@@ -50,8 +50,8 @@ class StructureEntry:
         urns: of maintainable artefacts, each once, in the registry's order.
         other_names: URNs in `urns` by the URN that the same artefact has in another format, where that was seen
             (a 2.1 `ContentConstraint` is a `DataConstraint` elsewhere).
-        unnamed: artefacts that can't be distinguished by a URN.
-        last_modified: the registry's word for when anything of it changed; None where it gives none.
+        unnamed: artefacts that cannot be distinguished by a URN.
+        last_modified: the registry's time of the last change of anything; None where it sends none.
     """
 
     urns: tuple[str, ...]
@@ -62,14 +62,14 @@ class StructureEntry:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A whole answer with structures, in a file of the caller's.
+    """A whole response with structures, in a file of the caller's.
 
     Attributes:
-        media_type: the one that was asked for; the first bytes say nothing else.
+        media_type: the requested one; the first bytes do not contradict it.
         path: the file.
         size: bytes in it.
         received_at: when the last of them came.
-        last_modified: the registry's word, to be given back as `unless_modified_since`; None where it gives none.
+        last_modified: as the registry sent it, to be passed as `unless_modified_since`; None where it sends none.
     """
 
     media_type: str
@@ -81,15 +81,15 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class NotModified:
-    """Nothing that the question selects was added, modified or deleted since. It says nothing else."""
+    """Nothing that the query selects was added, modified or deleted since. It shows nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotExpressible:
-    """It is there, and the registry gives nothing of it in the format that was asked for.
+    """It is there, and the registry returns nothing of it in the requested format.
 
     Attributes:
-        reason: what the registry said, in our words.
+        reason: of the registry, as our text.
     """
 
     reason: str
@@ -105,7 +105,7 @@ class RegistryTransaction:
         action: such as Append, Merge, Replace, FullReplace, Delete.
         changed: URNs of maintainable artefacts that it added or modified.
         deleted: those that it deleted.
-        added: those among the changed that were not there before it, as far as the registry says so.
+        added: those among the changed that were not there before it, where the registry shows that.
     """
 
     id: int
@@ -118,7 +118,7 @@ class RegistryTransaction:
 
 @dataclass(frozen=True, slots=True)
 class LogPeriod:
-    """Which transactions of structures a registry's log has in a stretch of time; not what they did.
+    """Which transactions of structures a registry's log has in an interval; not what they did.
 
     Attributes:
         before: id of the last transaction before it; 0 for none.
@@ -137,9 +137,9 @@ class Log:
 
     Attributes:
         newest: the last id there is; 0 where nothing ever happened.
-        transactions: those above `after` and above `gap_until`, in order. Their last id may be below `newest`: what is
-            not told yet comes with a later question.
-        gap_until: transactions above `after` up to this id aren't told fully; None where all are.
+        transactions: those above `after` and above `gap_until`, in order. Their last id may be below `newest`: the
+            others come with a later request.
+        gap_until: transactions above `after` up to this id are not known fully; None where all are.
     """
 
     newest: int
@@ -150,8 +150,8 @@ class Log:
 class Registry(Protocol):
     """A structure registry, over one connection; to be closed, or used as a context manager.
 
-    Every method raises `RegistryUnavailableError` (a `RetriableError`) when the registry is away, ill, or answers with
-    less than a whole message, after three tries; and `ConfigurationError` when a person has to change something.
+    Every method raises `RegistryUnavailableError` (a `RetriableError`) when the registry is away, ill, or returns less
+    than a whole message, after three attempts; and `ConfigurationError` when a person has to change something.
     """
 
     @property
@@ -164,21 +164,21 @@ class Registry(Protocol):
 
     @property
     def product(self) -> str:
-        """What it says that it is, such as `FMR 12.4.2`; for people."""
+        """Its product, such as `FMR 12.4.2`; for people."""
 
     @property
     def has_log(self) -> bool:
-        """Whether `transactions` can be asked."""
+        """Whether `transactions` can be called."""
 
     @property
     def has_history(self) -> bool:
-        """Whether `read_one` can go back in time; `as_of` is left out of the question where it can't."""
+        """Whether `read_one` can read the past; `as_of` is left out of the request where it cannot."""
 
     def probe(self) -> None:
         """Returns when the registry is well."""
 
     def list_structures(self, media_type: str | None = None) -> StructureEntry:
-        """Everything there is, by stubs.
+        """Lists everything there is, by stubs.
 
         Args:
             media_type: the format that structures will be read in; where no format of the registry lists all kinds,
@@ -189,52 +189,52 @@ class Registry(Protocol):
         """Whether nothing was changed since `list_structures().last_modified`; False may only mean "not known"."""
 
     def queries(self, urns: Sequence[str]) -> tuple[StructureQuery, ...]:
-        """Bounded questions that together cover these structures, in a stable order; one may answer more than these.
+        """Returns bounded queries that together cover these structures, in a stable order; they may select more.
 
-        A structure that its answer lacks is to be asked for alone.
+        A structure that the response lacks is to be requested singly.
         """
 
     def read(
         self, query: StructureQuery, media_type: str, into: Path, *, unless_modified_since: str | None = None
     ) -> Reply | NotModified | NotExpressible | None:
-        """The answer to one question, written to the file `into` (replaced if it is there); None: nothing is selected.
+        """Writes the response to one query to the file `into` (replaced if it is there); None: nothing is selected.
 
         Args:
-            query: what is asked for.
+            query: what is requested.
             media_type: the format.
             into: the file.
-            unless_modified_since: `last_modified` of an earlier reply to the same question.
+            unless_modified_since: `last_modified` of an earlier reply to the same query.
 
         Raises:
-            ReplyTooLargeError: it has more bytes than the connection allows: ask for less at once.
+            ReplyTooLargeError: it has more bytes than the connection allows: request less in one call.
         """
 
     def read_one(
         self, urn: str, media_type: str, into: Path, *, as_of: datetime | None = None
     ) -> Reply | NotExpressible | None:
-        """One structure; None: the registry says that it holds no such thing (then, where `as_of` is given).
+        """Reads one structure; None: the registry reports that it holds no such thing (then, where `as_of` is given).
 
-        The message may hold others of the same agency, id and version beside it; their URNs tell them from it.
+        The message may contain others of the same agency, id and version; their URNs differ.
 
         Args:
             urn: of the structure.
             media_type: the format.
             into: the file.
-            as_of: the moment it is wanted of.
+            as_of: the moment of the past to read.
         """
 
     def transactions(self, after: int | None) -> Log:
-        """What happened after a transaction of the log; only with `has_log`.
+        """Reads what happened after a transaction of the log; only with `has_log`.
 
         Args:
-            after: id of the last one known; None asks for `newest` alone.
+            after: id of the last one known; None reads `newest` alone.
         """
 
     def period(self, start: datetime, end: datetime) -> LogPeriod:
-        """Which transactions happened in a stretch of time, its end excluded; only with `has_log`."""
+        """Reads which transactions happened in an interval, its end excluded; only with `has_log`."""
 
     def close(self) -> None:
-        """Gives the connections back."""
+        """Closes the connections."""
 
     def __enter__(self) -> Self: ...
 
@@ -249,26 +249,26 @@ Answer = Reply | NotExpressible | None
 def read_one_in(
     registry: Registry, forms: Sequence[str], urn: str, into: Path, as_of: datetime | None = None
 ) -> Iterator[Answer]:
-    """One structure in each of these forms, as long as the caller goes on asking; never empty.
+    """Yields one structure in each of these forms, until the caller stops; never empty.
 
-    What the registry says of the first form is its word: that it holds no such thing, when it says so twice in
-    succession, or that it can't express it. Of the others only replies are given.
+    The response in the first form counts: that the registry holds no such thing, when it reports that twice in
+    succession, or that it cannot express it. Of the other forms only replies are yielded.
 
     Args:
-        registry: that is asked.
-        forms: media types, the one that is wanted first.
+        registry: to read.
+        forms: media types, the preferred one first.
         urn: of the structure.
         into: the file.
-        as_of: the moment it is wanted of.
+        as_of: the moment of the past to read.
 
     Raises:
-        ContextureError: as `Registry.read_one`. That a form is not offered at all is no error where there are others.
+        ContextureError: as `Registry.read_one`. A form that is not offered at all is no error where there are others.
     """
     for place, form in enumerate(forms):
         try:
             found = registry.read_one(urn, form, into, as_of=as_of)
             if found is None and place == 0:
-                # A registry whose database is away for a moment answers that there is nothing.
+                # A registry whose database is away for a moment reports that there is nothing.
                 found = registry.read_one(urn, form, into, as_of=as_of)
         except FormatNotOfferedError as error:
             if len(forms) == 1:
@@ -281,10 +281,10 @@ def read_one_in(
 
 
 def read_first_supported(registry: Registry, forms: Sequence[str], query: StructureQuery, into: Path) -> Reply | None:
-    """The answer to a question in the first of these forms that it comes in; None where it comes in none.
+    """Returns the reply to a query in the first of these forms that the registry offers; None where it offers none.
 
     Raises:
-        ContextureError: as `Registry.read`. That a form is not offered at all is no error where there are others.
+        ContextureError: as `Registry.read`. A form that is not offered at all is no error where there are others.
     """
     for form in forms:
         try:

@@ -23,12 +23,12 @@ _TOGETHER_FROM = 4
 _WANTED_SHARE = 0.5
 
 
-def planned(urns: Sequence[str], held: Iterable[str] = ()) -> tuple[StructureQuery, ...]:
-    """Questions that together cover these structures, each kind of each agency in one where that is worth it.
+def plan_queries(urns: Sequence[str], held: Iterable[str] = ()) -> tuple[StructureQuery, ...]:
+    """Returns queries that together cover these structures, one for a kind of an agency where that costs less.
 
     Args:
-        urns: what is wanted.
-        held: everything there is, where that is known: it tells how much a question would bring that no one wants.
+        urns: what is to be read.
+        held: everything there is, where that is known: it shows how much a query would return needlessly.
     """
     wanted: dict[tuple[str, str], list[Urn]] = {}
     for urn in dict.fromkeys(urns):
@@ -45,8 +45,8 @@ def planned(urns: Sequence[str], held: Iterable[str] = ()) -> tuple[StructureQue
     return tuple(questions)
 
 
-def exactly(urn: str) -> StructureQuery:
-    """The question for one structure.
+def query_for(urn: str) -> StructureQuery:
+    """Returns the query for one structure.
 
     Raises:
         ValueError: it is no URN.
@@ -57,37 +57,37 @@ def exactly(urn: str) -> StructureQuery:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One answer of stubs.
+    """One list of stubs.
 
     Attributes:
         urns: in its order.
         unnamed: stubs without a URN.
-        last_modified: of the answer.
-        is_said: it lists something, or the registry said that there is nothing; else it just was empty.
+        last_modified: of the response.
+        is_stated: it lists something, or the registry reported that there is nothing; else it just was empty.
     """
 
     urns: tuple[str, ...] = ()
     unnamed: int = 0
     last_modified: str | None = None
-    is_said: bool = False
+    is_stated: bool = False
 
     @property
     def is_empty(self) -> bool:
-        """Whether it lists nothing, which no registry is believed."""
+        """Whether it lists nothing, which is never accepted alone."""
         return not self.urns and not self.unnamed
 
 
-def listed(path: Path, media_type: str, who: str, last_modified: str | None = None) -> Listing:
-    """What a message of stubs lists; nothing where it is a message without structures.
+def read_listing(path: Path, media_type: str, who: str, last_modified: str | None = None) -> Listing:
+    """Reads a message of stubs; the list is empty where it is a message without structures.
 
     Args:
         path: of the message.
-        media_type: what the registry says that it is.
+        media_type: that of the response.
         who: for messages.
-        last_modified: of the answer.
+        last_modified: of the response.
 
     Raises:
-        IncompleteReplyError: it is no whole message, or says itself that it is not all.
+        IncompleteReplyError: it is no whole message, or has a notice that it is not all.
     """
     with path.open("rb") as stream:
         artefacts = split(stream, media_type)
@@ -98,11 +98,11 @@ def listed(path: Path, media_type: str, who: str, last_modified: str | None = No
     if notices := [finding for finding in artefacts.findings if finding.code == "notice"]:
         raise _incomplete(f"the list of structures of {who} comes with a notice: {notices[0].message}")
     urns = [urn for urn in found if urn is not None]
-    return Listing(tuple(dict.fromkeys(urns)), len(found) - len(urns), last_modified, is_said=bool(found))
+    return Listing(tuple(dict.fromkeys(urns)), len(found) - len(urns), last_modified, is_stated=bool(found))
 
 
-def all_held(listings: Iterable[Listing], who: str) -> StructureEntry:
-    """Everything that several lists tell, the first one's names before those of others.
+def merge_listings(listings: Iterable[Listing], who: str) -> StructureEntry:
+    """Merges several lists, the first one's names before those of others.
 
     Raises:
         IncompleteReplyError: all of them are empty.
@@ -132,11 +132,11 @@ _WHATEVER = "*/*"
 
 
 class Listings:
-    """Asks for lists; every method tries once.
+    """Requests lists; every method makes one attempt.
 
     Args:
-        contents: how the registry is asked.
-        formats: media types of lists; those of one that carries all kinds stand alone.
+        contents: sends the requests.
+        formats: media types of lists; one that lists all kinds is alone.
     """
 
     def __init__(self, contents: Contents, formats: Sequence[str]) -> None:
@@ -154,7 +154,7 @@ class Listings:
                 given.append(listing)
         if not given and (listing := self._listing(StructureQuery(), _WHATEVER)) is not None:
             given.append(listing)
-        return all_held(given, self._contents.who)
+        return merge_listings(given, self._contents.who)
 
     def unchanged_since(self, last_modified: str) -> bool:
         """See `Registry.unchanged_since`."""
@@ -163,24 +163,24 @@ class Listings:
         return status == NOT_MODIFIED
 
     def names(self, urn: str, media_type: str, as_of: datetime | None) -> bool:
-        """Whether the registry lists this structure, whatever kind it calls it.
+        """Whether the registry lists this structure, whatever its name of the kind is.
 
         Raises:
             IncompleteReplyError: its lists are empty, or contradict each other.
         """
-        said = self._says(urn, media_type, as_of)
-        if said is None and as_of is None:
-            said = self._says_by_silence(urn, media_type)
-        if said is None:
+        is_listed = self._is_listed(urn, media_type, as_of)
+        if is_listed is None and as_of is None:
+            is_listed = self._confirm_absence(urn, media_type)
+        if is_listed is None:
             raise IncompleteReplyError(
                 f"{self._contents.who} answers with nothing when it is asked for {urn}",
                 next_step="look into the registry's log; nothing is taken for deleted, and the run is retried",
             )
-        return said
+        return is_listed
 
-    def _says(self, urn: str, media_type: str, as_of: datetime | None = None) -> bool | None:
-        """What it says when it is asked for this one alone; None where it answers with nothing at all."""
-        query = replace(exactly(urn), kind=ANY)
+    def _is_listed(self, urn: str, media_type: str, as_of: datetime | None = None) -> bool | None:
+        """Whether it lists this one when that alone is requested; None where it returns nothing at all."""
+        query = replace(query_for(urn), kind=ANY)
         listings = [
             listing
             for format_ in self._in_order(media_type)
@@ -188,19 +188,19 @@ class Listings:
         ]
         if any(same_artefact(urn) in map(same_artefact, listing.urns) for listing in listings):
             return True
-        return False if any(listing.is_said for listing in listings) else None
+        return False if any(listing.is_stated for listing in listings) else None
 
-    def _says_by_silence(self, urn: str, media_type: str) -> bool | None:
-        """What an empty list means: that there is none, where another structure that is held is listed as it should be.
+    def _confirm_absence(self, urn: str, media_type: str) -> bool | None:
+        """Whether an empty list states that there is none: it does where another structure is listed as it should be.
 
-        A registry should say that nothing was found (404), and some answer with nothing.
+        A registry should respond that nothing was found (404), and some return nothing.
         """
         held = self.everything(media_type).urns
-        if self._says(held[0], media_type) is not True:
+        if self._is_listed(held[0], media_type) is not True:
             return None
-        # Well again: by now it may say it.
-        said = self._says(urn, media_type)
-        return same_artefact(urn) in map(same_artefact, held) if said is None else said
+        # Well again: by now it may list it.
+        is_listed = self._is_listed(urn, media_type)
+        return same_artefact(urn) in map(same_artefact, held) if is_listed is None else is_listed
 
     def _in_order(self, media_type: str | None) -> Iterator[str]:
         carries_all = len(self._formats) == 1 and self._formats[0].endswith("fusion.json")
@@ -209,7 +209,7 @@ class Listings:
         yield from (format_ for format_ in self._formats if format_ != media_type or carries_all)
 
     def _listing(self, query: StructureQuery, media_type: str, as_of: datetime | None = None) -> Listing | None:
-        """What is listed in one format; None where the registry doesn't give it."""
+        """Returns the list in one format; None where the registry does not return it."""
         path = self._contents.paths.of(query, stubs=True, as_of=as_of)
         with _file() as into:
             fetched = self._contents.fetch(path, media_type, into)
@@ -217,12 +217,12 @@ class Listings:
                 return None
             if fetched.status == NOT_FOUND:
                 self._contents.check_not_found(fetched)
-                return Listing(is_said=True)
+                return Listing(is_stated=True)
             if not fetched.size:
                 return Listing()
-            told = other_format(into, media_type, fetched.media_type) is not None or media_type == _WHATEVER
-            hint = fetched.media_type if told else media_type
-            return listed(into, hint, self._contents.who, fetched.headers.get("last-modified"))
+            is_other = other_format(into, media_type, fetched.media_type) is not None or media_type == _WHATEVER
+            hint = fetched.media_type if is_other else media_type
+            return read_listing(into, hint, self._contents.who, fetched.headers.get("last-modified"))
 
 
 @contextmanager

@@ -34,7 +34,7 @@ class FeedEntry:
 
 
 def parse_feed(body: bytes) -> Mapping[int, FeedEntry]:
-    """What a feed contains, by the id of the transaction.
+    """Returns what a feed contains, by the id of the transaction.
 
     The items of one transaction are taken together. A transaction of which an item cannot be read is left out as a
     whole, as if the feed did not contain it; so is an item whose transaction is not known.
@@ -62,12 +62,12 @@ def parse_feed(body: bytes) -> Mapping[int, FeedEntry]:
         if changes is None:
             unreadable.add(number)
         else:
-            found[number] = _together(found.get(number, FeedEntry()), changes)
+            found[number] = _merge(found.get(number, FeedEntry()), changes)
     return {number: each for number, each in found.items() if number not in unreadable}
 
 
 def _number(title: str) -> int | None:
-    """The transaction that a title names: the number after that word, or the only one that there is.
+    """Returns the transaction that a title names: the number after that word, or the only one that there is.
 
     >>> _number("Transaction 13 - 2026"), _number("Structures 13"), _number("Structures 13 - 2026")
     (13, 13, None)
@@ -78,7 +78,7 @@ def _number(title: str) -> int | None:
 
 
 def _changes(texts: Sequence[tuple[str, str]]) -> FeedEntry | None:
-    """What the lists of an item contain; None where it has none, or one cannot be read."""
+    """Returns what the lists of an item contain; None where it has none, or one cannot be read."""
     lists = {ending: [text for name, text in texts if name.endswith(ending)] for ending in _LISTS}
     if not any(lists.values()):
         return None
@@ -89,7 +89,7 @@ def _changes(texts: Sequence[tuple[str, str]]) -> FeedEntry | None:
     return FeedEntry(_each_once(added, modified), deleted, added)
 
 
-def _together(one: FeedEntry, other: FeedEntry) -> FeedEntry:
+def _merge(one: FeedEntry, other: FeedEntry) -> FeedEntry:
     return FeedEntry(
         _each_once(one.changed, other.changed),
         _each_once(one.deleted, other.deleted),
@@ -102,7 +102,7 @@ def _each_once(*lists: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _urns(text: str) -> tuple[str, ...]:
-    """The artefacts in a list; items are told by the artefact that holds them."""
+    """Returns the artefacts in a list; an item counts as the artefact that holds it."""
     written = (each.strip() for each in text.split(";"))
     return tuple(dict.fromkeys(str(Urn.parse(each).maintainable()) for each in written if each))
 
@@ -124,7 +124,7 @@ _REGISTRATION = "registration"
 
 @dataclass(frozen=True, slots=True)
 class LogRow:
-    """A transaction as the search tells it."""
+    """A transaction as the search returns it."""
 
     id: int
     at: datetime
@@ -138,7 +138,7 @@ class LogRow:
 
 
 def rows_in(body: bytes, fetched: DownloadedFile) -> tuple[LogRow, ...]:
-    """The rows of an answer, each id once.
+    """Returns the rows of a response, each id once.
 
     Raises:
         IncompleteReplyError: it is something else.
@@ -161,7 +161,7 @@ def rows_in(body: bytes, fetched: DownloadedFile) -> tuple[LogRow, ...]:
 
 
 def urns_in(body: bytes, fetched: DownloadedFile) -> tuple[str, ...]:
-    """The URNs of an answer: texts, or rows with a URN.
+    """Returns the URNs of a response: texts, or rows with a URN.
 
     Raises:
         IncompleteReplyError: it is something else.
@@ -174,8 +174,8 @@ def urns_in(body: bytes, fetched: DownloadedFile) -> tuple[str, ...]:
     return tuple(dict.fromkeys(urn for urn in named if urn))
 
 
-def newest(rows: Sequence[LogRow], after: int | None, address: str) -> int:
-    """The last id there is.
+def newest_id(rows: Sequence[LogRow], after: int | None, address: str) -> int:
+    """Returns the last id there is.
 
     Raises:
         IncompleteReplyError: the log is empty, and was not.
@@ -195,36 +195,38 @@ def newest(rows: Sequence[LogRow], after: int | None, address: str) -> int:
     return last
 
 
-def joined(rows: Sequence[LogRow], told: Mapping[int, FeedEntry], after: int, *, now: datetime, is_whole: bool) -> Log:
-    """What happened after a transaction, and up to which one not all of it is told.
+def join_log(
+    rows: Sequence[LogRow], feed: Mapping[int, FeedEntry], after: int, *, now: datetime, is_whole: bool
+) -> Log:
+    """Returns what happened after a transaction, and up to which one not all of it is known.
 
     Args:
         rows: of the search.
-        told: what the feed says, by id.
+        feed: its entries, by id.
         after: the last transaction known.
         now: by the registry's clock.
         is_whole: whether the search reached back to `after`.
     """
     new = sorted((row for row in rows if row.id > after), key=lambda row: row.id)
     last = max(row.id for row in new)
-    settled = _without_the_youngest(new, told, now)
-    unlisted = [row.id for row in settled if row.id not in told and not row.is_of_registrations]
+    settled = _without_the_youngest(new, feed, now)
+    unlisted = [row.id for row in settled if row.id not in feed and not row.is_of_registrations]
     if not is_whole:
-        # What is missing is older than what was answered.
+        # What is missing is older than what was returned.
         unlisted.append(min(row.id for row in new) - 1)
     gap_until = max((each for each in unlisted if each > after), default=None)
     transactions = tuple(
-        _transaction(row, told.get(row.id, FeedEntry())) for row in settled if gap_until is None or row.id > gap_until
+        _transaction(row, feed.get(row.id, FeedEntry())) for row in settled if gap_until is None or row.id > gap_until
     )
     return Log(last, transactions, gap_until)
 
 
 def period(rows: Sequence[LogRow], start: datetime, end: datetime) -> LogPeriod:
-    """Which of the rows lie in a stretch of time.
+    """Returns which of the rows are in an interval.
 
     Args:
         rows: the newest ones of the search, without holes.
-        start, end: of the stretch, its end excluded.
+        start, end: of the interval, its end excluded.
     """
     inside = sorted(row.id for row in rows if start <= row.at < end and not row.is_of_registrations)
     before = max((row.id for row in rows if row.at < start), default=None)
@@ -235,16 +237,16 @@ def period(rows: Sequence[LogRow], start: datetime, end: datetime) -> LogPeriod:
     return LogPeriod(before, tuple(inside), is_whole)
 
 
-def _without_the_youngest(rows: Sequence[LogRow], told: Mapping[int, FeedEntry], now: datetime) -> Sequence[LogRow]:
-    """The rows without the last ones, where the feed may not have come to tell them yet."""
+def _without_the_youngest(rows: Sequence[LogRow], feed: Mapping[int, FeedEntry], now: datetime) -> Sequence[LogRow]:
+    """Returns the rows without the last ones, which the feed may not contain yet."""
     end = len(rows)
-    while end and rows[end - 1].id not in told and now - rows[end - 1].at < _SETTLES:
+    while end and rows[end - 1].id not in feed and now - rows[end - 1].at < _SETTLES:
         end -= 1
     return rows[:end]
 
 
-def _transaction(row: LogRow, told: FeedEntry) -> RegistryTransaction:
-    return RegistryTransaction(row.id, row.at, row.action, told.changed, told.deleted, told.added)
+def _transaction(row: LogRow, entry: FeedEntry) -> RegistryTransaction:
+    return RegistryTransaction(row.id, row.at, row.action, entry.changed, entry.deleted, entry.added)
 
 
 def _row(given: Mapping[str, object]) -> LogRow:

@@ -26,32 +26,32 @@ from contexture.sources.sdmx.registry.interface import (
     StructureEntry,
     StructureQuery,
 )
-from contexture.sources.sdmx.registry.listings import Listings, exactly, planned
+from contexture.sources.sdmx.registry.listings import Listings, plan_queries, query_for
 from contexture.sources.sdmx.registry.structures import Api, Contents, StructurePaths
 from contexture.sources.sdmx.registry.transport import NOT_FOUND, OK, SMALL, StructureDownloads, probe_address
 
 
 class FormatSupport:
-    """Which structures came in which format, and which kinds never do."""
+    """Which structures the registry returned in which format, and which kinds it never does."""
 
     def __init__(self) -> None:
         self._came: dict[str, dict[str, StructureQuery]] = {}
         self._never: set[tuple[str, str]] = set()
-        self._looked_for: set[str] = set()
+        self._searched: set[str] = set()
 
     def record_success(self, query: StructureQuery, media_type: str) -> None:
-        """One structure was given."""
+        """Records that one structure was returned."""
         self._came.setdefault(media_type, {})[query.kind] = query
         self._never.discard((query.kind, media_type))
 
     def record_failure(self, query: StructureQuery, media_type: str) -> None:
-        """It is not given any more, and shows nothing from now on."""
+        """Records that a structure is not returned any more, so that it shows nothing from now on."""
         given = self._came.get(media_type, {})
         if given.get(query.kind) == query:
             del given[query.kind]
 
     def record_unsupported(self, query: StructureQuery, media_type: str) -> None:
-        """One structure is there, and not given though others are."""
+        """Records that one structure is there, and not returned though others are."""
         if query.kind not in self._came.get(media_type, {}):
             self._never.add((query.kind, media_type))
 
@@ -60,21 +60,21 @@ class FormatSupport:
         return (query.kind, media_type) in self._never
 
     def is_new_to(self, media_type: str) -> bool:
-        """Whether nothing is known of the format; the first question about that counts as knowing."""
-        if media_type in self._looked_for or self._came.get(media_type):
+        """Whether nothing is known of the format; true only once."""
+        if media_type in self._searched or self._came.get(media_type):
             return False
-        self._looked_for.add(media_type)
+        self._searched.add(media_type)
         return True
 
     def another(self, query: StructureQuery, media_type: str) -> StructureQuery | None:
-        """A structure that was given in the format; one of the same kind rather than of another."""
+        """Returns a structure that was returned in the format; one of the same kind rather than of another."""
         given = self._came.get(media_type, {})
         own = given.get(query.kind)
         others = [own, *given.values()] if own else list(given.values())
         return next((each for each in others if each != query), None)
 
 
-_LOOKED_AT = 5
+_CHECKED_AT_MOST = 5
 
 
 class RestRegistry(ABC):
@@ -82,9 +82,9 @@ class RestRegistry(ABC):
 
     Args:
         connection: where it is.
-        transport: asks it; closed with this.
+        transport: sends its requests; closed with this.
         paths: its structure queries.
-        stub_formats: media types in which its lists are asked for.
+        stub_formats: media types in which its lists are requested.
         has_history: whether it knows `asOf`.
     """
 
@@ -112,7 +112,7 @@ class RestRegistry(ABC):
 
     @property
     def has_history(self) -> bool:
-        """Whether `as_of` is asked for."""
+        """Whether requests contain `as_of`."""
         return self._has_history
 
     def probe(self) -> None:
@@ -131,7 +131,7 @@ class RestRegistry(ABC):
 
     def queries(self, urns: Sequence[str]) -> tuple[StructureQuery, ...]:
         """See `Registry.queries`."""
-        return planned(urns, self._held)
+        return plan_queries(urns, self._held)
 
     def read(
         self, query: StructureQuery, media_type: str, into: Path, *, unless_modified_since: str | None = None
@@ -149,7 +149,7 @@ class RestRegistry(ABC):
         return self._transport.retrying(lambda: self._one(urn, media_type, into, moment))
 
     def close(self) -> None:
-        """Gives the connections back."""
+        """Closes the connections."""
         self._transport.close()
 
     def __enter__(self) -> Self:
@@ -162,18 +162,18 @@ class RestRegistry(ABC):
 
     @abstractmethod
     def _probe(self) -> None:
-        """Returns when the registry is well; tries once."""
+        """Returns when the registry is well; makes one attempt."""
 
     def _one(self, urn: str, media_type: str, into: Path, as_of: datetime | None) -> Reply | NotExpressible | None:
-        query = exactly(urn)
+        query = query_for(urn)
         found = self._contents.fetch_one(query, media_type, into, as_of)
         if isinstance(found, NotExpressible):
             return found
         if isinstance(found, Reply) and not self._contents.is_empty(found):
             self._support.record_success(query, media_type)
             return found
-        # Neither "no such thing" nor an empty answer is believed alone: a kind may go by another name, and a reply
-        # may have lost what it held.
+        # Neither "no such thing" nor an empty response is accepted alone: a kind may have another name, and a reply
+        # may have lost its content.
         if not self._listings.names(urn, media_type, as_of):
             return None
         if found is not None and self._support.is_unsupported(query, media_type):
@@ -181,7 +181,7 @@ class RestRegistry(ABC):
         return self._listed_one(urn, media_type, into, as_of)
 
     def _listed_one(self, urn: str, media_type: str, into: Path, as_of: datetime | None) -> Reply | NotExpressible:
-        query = exactly(urn)
+        query = query_for(urn)
         found = self._by_any_name(urn, media_type, into, as_of)
         if found is None:
             self._check_others(query, media_type, into)
@@ -193,21 +193,21 @@ class RestRegistry(ABC):
     def _by_any_name(
         self, urn: str, media_type: str, into: Path, as_of: datetime | None
     ) -> Reply | NotExpressible | None:
-        query = exactly(urn)
-        for asked in (query, replace(query, kind=ANY)):
-            found = self._contents.fetch_one(asked, media_type, into, as_of)
+        query = query_for(urn)
+        for variant in (query, replace(query, kind=ANY)):
+            found = self._contents.fetch_one(variant, media_type, into, as_of)
             if isinstance(found, NotExpressible):
                 return found
-            if found is not None and same_artefact(urn) in self._contents.names_in(found, asked, urn):
+            if found is not None and same_artefact(urn) in self._contents.names_in(found, variant, urn):
                 self._support.record_success(query, media_type)
                 return found
         return None
 
     def _check_others(self, query: StructureQuery, media_type: str, into: Path) -> None:
-        """Sees that another structure is still given in the format, where one is found that ever was.
+        """Checks that another structure is still returned in the format, where one ever was.
 
         Raises:
-            IncompleteReplyError: it comes empty too.
+            IncompleteReplyError: it is empty too.
         """
         while (other := self._support.another(query, media_type)) is not None:
             found = self._contents.fetch_one(other, media_type, into)
@@ -216,12 +216,12 @@ class RestRegistry(ABC):
                 return
             self._support.record_failure(other, media_type)
         if self._support.is_new_to(media_type):
-            self._look_for_one(query, media_type, into)
+            self._find_one(query, media_type, into)
 
-    def _look_for_one(self, query: StructureQuery, media_type: str, into: Path) -> None:
-        """Looks a few times for some structure that is given in the format."""
-        others = (other for urn in self._listings.everything(media_type).urns if (other := exactly(urn)) != query)
-        for other in islice(others, _LOOKED_AT):
+    def _find_one(self, query: StructureQuery, media_type: str, into: Path) -> None:
+        """Searches a few times for some structure that is returned in the format."""
+        others = (other for urn in self._listings.everything(media_type).urns if (other := query_for(urn)) != query)
+        for other in islice(others, _CHECKED_AT_MOST):
             found = self._contents.fetch_one(other, media_type, into)
             if isinstance(found, Reply) and not self._contents.is_empty(found):
                 self._support.record_success(other, media_type)
@@ -229,7 +229,7 @@ class RestRegistry(ABC):
 
 
 def _not_given(media_type: str) -> NotExpressible:
-    return NotExpressible(f"the registry lists it, and gives nothing of it as {media_type}")
+    return NotExpressible(f"the registry lists it, and returns nothing of it as {media_type}")
 
 
 LIST_FORMATS: dict[Api, str] = {"v1": Format.SDMX_ML_2_1.media_type, "v2": Format.SDMX_ML_3_0.media_type}
@@ -237,13 +237,10 @@ LIST_FORMATS: dict[Api, str] = {"v1": Format.SDMX_ML_2_1.media_type, "v2": Forma
 
 
 class SdmxRegistry(RestRegistry):
-    """A structure registry that offers SDMX-REST and nothing else; see `Registry`.
+    """A structure registry that offers SDMX-REST and nothing else; see `Registry`. Other arguments as `RestRegistry`.
 
     Args:
-        connection: where it is.
-        transport: asks it; closed with this.
-        paths: its structure queries.
-        sign_of_life: a small question that it answered.
+        sign_of_life: a small query that succeeded.
     """
 
     flavour: RegistryFlavour = "generic"
@@ -266,15 +263,16 @@ class SdmxRegistry(RestRegistry):
         return f"SDMX-REST {self._api.removeprefix('v')}"
 
     def transactions(self, after: int | None) -> Log:
-        """There is no log to be told."""
-        raise DefectError(
-            f"a log was asked of {self.address}, which has none (after {after})", next_step="report this error"
-        )
+        """Raises an error, because there is no log."""
+        raise self._no_log(f"after {after}")
 
     def period(self, start: datetime, end: datetime) -> LogPeriod:
-        """There is no log to be told."""
-        raise DefectError(
-            f"a log was asked of {self.address}, which has none (from {start} to {end})", next_step="report this error"
+        """Raises an error, because there is no log."""
+        raise self._no_log(f"from {start} to {end}")
+
+    def _no_log(self, what: str) -> DefectError:
+        return DefectError(
+            f"a log was requested of {self.address}, which has none ({what})", next_step="report this error"
         )
 
     def _probe(self) -> None:
@@ -282,5 +280,5 @@ class SdmxRegistry(RestRegistry):
         if attempt.status != OK and not (attempt.status == NOT_FOUND and attempt.is_registrys):
             raise RegistryUnavailableError(
                 f"{self._connection.WHO} at {self.address} no longer answers structure queries ({attempt.status})",
-                next_step="look whether it is being started or moved; the run is retried",
+                next_step="check whether it is being started or moved; the run is retried",
             )

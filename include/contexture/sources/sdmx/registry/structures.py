@@ -49,7 +49,7 @@ class StructurePaths:
     """The addresses of one interface.
 
     Attributes:
-        root: what stands before them, from the address of the connection on.
+        root: the part before them, from the address of the connection on.
         api: their version.
     """
 
@@ -57,14 +57,14 @@ class StructurePaths:
     api: Api
 
     def of(self, query: StructureQuery, *, stubs: bool = False, as_of: datetime | None = None) -> str:
-        """Path and parameters of a question.
+        """Returns path and parameters of a query.
 
-        Every part is said: by default a registry answers the latest version alone.
+        Every part is written, because by default a registry returns the latest version alone.
 
         Args:
-            query: what is asked for.
+            query: what is requested.
             stubs: identities and names alone.
-            as_of: the moment it is wanted of (SDMX-REST 2.2).
+            as_of: the moment of the past to read (SDMX-REST 2.2).
         """
         parameters = {"detail": "allstubs"} if stubs else {}
         if as_of is not None:
@@ -101,13 +101,13 @@ _EMPTY_AT_MOST_BYTES = 1 << 16
 
 
 class Contents:
-    """Asks for structures; every method tries once.
+    """Requests structures; every method makes one attempt.
 
     Args:
         connection: of the registry.
-        transport: asks it.
+        transport: sends the requests.
         paths: its structure queries.
-        probe: raises when the registry isn't well.
+        probe: raises when the registry is not well.
     """
 
     def __init__(
@@ -121,16 +121,16 @@ class Contents:
         self.transport = transport
         self.paths = paths
         self._probe = probe
-        self._words: dict[str, str] = {}
+        self._names: dict[str, str] = {}
 
     def fetch(self, path: str, media_type: str, into: Path, since: str | None = None) -> DownloadedFile | None:
-        """The answer in a format, by whichever of its names the registry knows; None where it knows none."""
-        known = self._words.get(media_type)
-        for word in (known,) if known else accept_values(media_type):
-            fetched = self.transport.fetch(StructureRequest(path, word, since), into)
+        """Returns the response in a format, by the first of its names that the registry knows, or None."""
+        known = self._names.get(media_type)
+        for name in (known,) if known else accept_values(media_type):
+            fetched = self.transport.fetch(StructureRequest(path, name, since), into)
             if fetched.status not in FORMAT_REFUSED:
                 if fetched.size:
-                    self._words[media_type] = word
+                    self._names[media_type] = name
                 return fetched
         return None
 
@@ -146,11 +146,11 @@ class Contents:
     def fetch_one(
         self, query: StructureQuery, media_type: str, into: Path, as_of: datetime | None = None
     ) -> Reply | NotExpressible | None:
-        """One structure as it was; the reply may turn out to be empty."""
+        """Fetches one structure as it was; the reply may be empty."""
         return self._answer(self.fetch(self.paths.of(query, as_of=as_of), media_type, into), query, media_type, into)
 
     def check_not_found(self, fetched: DownloadedFile) -> None:
-        """Returns when "not found" is the registry's own word, and not that of something in its place."""
+        """Checks that a "not found" is the registry's own response, and not that of something in its place."""
         if not fetched.is_registrys:
             self._probe()
 
@@ -165,16 +165,16 @@ class Contents:
                 raise self._broken(error) from error
 
     def check_filled(self, reply: Reply) -> None:
-        """Sees that a message holds something.
+        """Checks that a message contains a structure.
 
         Raises:
-            IncompleteReplyError: it doesn't.
+            IncompleteReplyError: it contains none.
         """
         if self.is_empty(reply):
             raise self._without_message()
 
     def names_in(self, reply: Reply, query: StructureQuery, urn: str) -> frozenset[str]:
-        """What a message holds, by `same_artefact`; one that can't be split holds what was asked for by its kind."""
+        """Returns what a message contains, by `same_artefact`; one that cannot be split, what was requested by kind."""
         if not splittable(reply.media_type):
             return frozenset({same_artefact(urn)} if query.kind != ANY else ())
         with reply.path.open("rb") as stream:
@@ -187,9 +187,9 @@ class Contents:
         self, fetched: DownloadedFile | None, query: StructureQuery, media_type: str, into: Path
     ) -> Reply | NotExpressible | None:
         if fetched is None:
-            return NotExpressible(f"the registry does not give it as {media_type} (406)")
+            return NotExpressible(f"the registry does not return it as {media_type} (406)")
         if fetched.status == NOT_IMPLEMENTED:
-            return NotExpressible(f"the registry does not give it as {media_type} (501)")
+            return NotExpressible(f"the registry does not return it as {media_type} (501)")
         if fetched.status == NO_CONTENT or (fetched.status == BAD_REQUEST and query.kind != ANY):
             return None
         if fetched.status == NOT_FOUND:

@@ -43,7 +43,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 REJECTING = ("dangling-reference", "version-order", "final-content", "count-mismatch")
-"""Rules of all that is held: no one can say which structure is at fault, so an error rejects the run."""
+"""Rules of all published structures: they do not show which one is at fault, so an error rejects the run."""
 
 WITHOUT_CHOICE = ("unreadable", "one-structure", "urn-missing", "topic-name")
 """Always errors: there is nothing that could be sent."""
@@ -77,10 +77,10 @@ class StructureRuleOptions:
 
     @classmethod
     def for_publication(cls, publication: SdmxPublication) -> StructureRuleOptions:
-        """The options that a publication's `quality` and `source` say.
+        """Returns the options of a publication's `quality` and `source`.
 
         Raises:
-            ConfigurationError: `quality.rules` names a rule that there isn't, or a selector can't be read.
+            ConfigurationError: `quality.rules` names a rule that does not exist, or a selector cannot be parsed.
         """
         return cls(
             severities=severities(publication.quality.rules),

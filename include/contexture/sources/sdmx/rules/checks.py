@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 from xml.parsers import expat
 
 import orjson
@@ -22,8 +21,8 @@ from contexture.sources.sdmx.urn import PACKAGES
 from contexture.sources.sdmx.validation import SchemaValidator
 from contexture.sources.sdmx.versions import Version
 
-# IDType and NestedIDType of SDMXCommonReferences.xsd. That an agency begins with a letter is left to the schema, for
-# URNs can do without.
+# IDType and NestedIDType of SDMXCommonReferences.xsd. That an agency begins with a letter is left to the schema,
+# because URNs do not require it.
 _ID = re.compile(r"[A-Za-z0-9_@$\-]+")
 _AGENCY = re.compile(rf"{_ID.pattern}(?:\.{_ID.pattern})*")
 _CHARACTERS = "letters, digits and _ @ $ -"
@@ -79,13 +78,13 @@ def _is_version(artefact: Artefact) -> bool:
 
 _OLD = frozenset({Format.SDMX_ML_1_0, Format.SDMX_ML_2_0})
 
-# What has an id beside items: remarks, people, and names of what stands elsewhere.
+# What has an id and is no item: remarks, people, and names of what is elsewhere.
 _OTHER_ELEMENTS = frozenset({"Annotation", "Contact", "Ref"})
 _OTHER_MEMBERS = frozenset({"annotations", "contacts", "links"})
 
 
 def repeated_ids(artefact: Artefact) -> list[str]:
-    """Ids that two items of one kind have in one place, each once for every time too often; in the order they stand in.
+    """Returns ids that two items of one kind have in one place, each once for every repetition, in their order.
 
     Constraints have none: they name the components of others.
     """
@@ -98,7 +97,7 @@ def repeated_ids(artefact: Artefact) -> list[str]:
 
 
 class _Elements:
-    """Reads one element; no tree is built, for a code list may have a million codes."""
+    """Reads one element without building a tree, because a code list may have a million codes."""
 
     def __init__(self, *, by_value: bool) -> None:
         self._by_value = by_value
@@ -138,28 +137,29 @@ class _Elements:
 
 def _in_json(content: bytes) -> list[str]:
     repeated: list[str] = []
-    unread: list[Any] = [_parsed(content)]
+    unread: list[object] = [_parsed(content)]
     while unread:
         value = unread.pop()
         if isinstance(value, list):
             repeated += _repeated([each["id"] for each in value if isinstance(each, dict) and "id" in each])
-            members = value
-        else:
+            members: list[object] = value
+        elif isinstance(value, dict):
             members = [member for name, member in value.items() if name not in _OTHER_MEMBERS]
-        # Last in, first out: so that what stands first is read first.
+        # Last in, first out: reversed, so that the first member is read first.
         unread += [member for member in reversed(members) if isinstance(member, dict | list)]
     return repeated
 
 
-def _parsed(content: bytes) -> Any:
+def _parsed(content: bytes) -> object:
     try:
-        return orjson.loads(content)
+        value: object = orjson.loads(content)
     except orjson.JSONDecodeError:
         # A number that no double holds is one all the same.
-        return parse_json(content)
+        value = parse_json(content)
+    return value
 
 
-def _repeated(identifiers: list[Any]) -> list[str]:
+def _repeated(identifiers: list[object]) -> list[str]:
     texts = [each for each in identifiers if isinstance(each, str)]
     if len(set(texts)) == len(texts):
         return []
@@ -172,10 +172,10 @@ _NAMES_SHOWN = 2
 
 
 def check(artefact: Artefact, options: StructureRuleOptions = _DEFAULTS) -> list[Violation]:
-    """The rules that a structure breaks, in a fixed order.
+    """Returns the rules that a structure breaks, in a fixed order.
 
     Args:
-        artefact: the structure, as `split` gives it.
+        artefact: the structure, as `split` returns it.
         options: the publication's settings.
     """
     found = RuleFindings(options.severities)
@@ -188,15 +188,15 @@ def check(artefact: Artefact, options: StructureRuleOptions = _DEFAULTS) -> list
 
 
 def unreadable(error: StructureMessageError) -> list[Violation]:
-    """The rule that a body breaks which can't be taken apart: an error, for there is nothing to publish."""
+    """Returns the rule that an unreadable body breaks: an error, because there is nothing to publish."""
     return [Violation("unreadable", "error", error.message)]
 
 
 def check_alone(artefacts: Sequence[Artefact]) -> list[Violation]:
-    """The rule that a body breaks which holds no structure, or more than the one that its record can have a key for.
+    """Returns the rule that a body without a structure breaks, or with more than the one of its record's key.
 
     Args:
-        artefacts: what one body holds; of several, the first two will do.
+        artefacts: of one body; of several, the first two are enough.
     """
     if len(artefacts) == 1:
         return []
@@ -207,8 +207,8 @@ def check_alone(artefacts: Sequence[Artefact]) -> list[Violation]:
 
 def _check_schema(artefact: Artefact, options: StructureRuleOptions, found: RuleFindings) -> None:
     known = len(artefact.findings)
-    told = _schemas(options.largest_schema_bytes).marked(artefact).findings[known:]
-    invalid = [finding for finding in told if finding.code == "invalid"]
+    added = _schemas(options.largest_schema_bytes).marked(artefact).findings[known:]
+    invalid = [finding for finding in added if finding.code == "invalid"]
     if invalid:
         found.add("schema", _first_of(invalid))
 

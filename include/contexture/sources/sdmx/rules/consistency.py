@@ -1,4 +1,4 @@
-"""The rules about all published structures together: what a run publishes, beside what was published before it."""
+"""The rules about all published structures together: what a run publishes, with what was published before it."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _MEMBER = re.compile(rb'"isFinal"\s*:\s*true\b')
 
 
 def is_final(artefact: Artefact) -> bool:
-    """Whether it is a semantic version without extension, or says `isFinal`, as SDMX has it up to 2.1."""
-    return is_stable(artefact.version) or _says_so(artefact)
+    """Whether it is a semantic version without extension, or is marked `isFinal`, as SDMX has it up to 2.1."""
+    return is_stable(artefact.version) or _is_marked_final(artefact)
 
 
 def is_stable(version: str) -> bool:
-    """Whether it is a semantic version without extension, such as 2.3.1; SDMX 3.0 never lets what has one change."""
+    """Whether it is a semantic version without extension, such as 2.3.1, whose structure may not change (SDMX 3.0)."""
     try:
         return Version.parse(version).is_stable
     except ValueError:
         return False
 
 
-def _says_so(artefact: Artefact) -> bool:
+def _is_marked_final(artefact: Artefact) -> bool:
     content = utf8(artefact.content, artefact.envelope.before)
     if artefact.format.is_json:
         return _MEMBER.search(content) is not None
@@ -48,11 +48,11 @@ _DEFAULTS = StructureRuleOptions()
 
 @dataclass(frozen=True, slots=True)
 class PublishedStructure:
-    """One structure that a run shows.
+    """One structure of a run.
 
     Attributes:
         urn, content_hash, references: of the artefact.
-        is_final: what `finality.is_final` says of it.
+        is_final: the result of `is_final`.
     """
 
     urn: str
@@ -63,14 +63,14 @@ class PublishedStructure:
 
 @dataclass(frozen=True, slots=True)
 class ConsistencyViolation:
-    """A rule about all that is held that one structure breaks; it stands once for each, however often it is broken."""
+    """A rule about all published structures that one structure breaks, once for each, however often it is broken."""
 
     urn: str
     violation: Violation
 
 
 def check_consistency(
-    told: Sequence[PublishedStructure],
+    structures: Sequence[PublishedStructure],
     published: Mapping[str, bytes],
     options: StructureRuleOptions = _DEFAULTS,
     *,
@@ -79,26 +79,26 @@ def check_consistency(
     shown: Iterable[str] = (),
     in_turn: bool = False,
 ) -> list[ConsistencyViolation]:
-    """The rules about all that is held that structures break, in the order in which they are told.
+    """Returns the rules about all published structures that structures break, in the order of these.
 
     Args:
-        told: structures that were accepted, in the order in which the source told them.
-        published: content hash by URN of what the target held before, which state knows.
+        structures: those that were accepted, in the order of the source.
+        published: content hash by URN of what the target held before, from state.
         options: the publication's settings.
-        final: by URN, whether what was published says that it is final; where no one knows, what is told decides.
-        gone: URNs that this run deletes, so that they aren't held any more.
-        shown: URNs of what the registry holds beside, such as what was refused or can't be expressed: it isn't missing.
-        in_turn: these are changes one after the other, so that one structure may be told again with another content;
-            else they were read at once, and are compared with what was published alone.
+        final: by URN, whether what was published is final; where that is not known, the new structure decides.
+        gone: URNs that this run deletes, so that they are no longer published.
+        shown: URNs of what else the registry holds, such as what was refused or cannot be expressed: it is not missing.
+        in_turn: these are changes in sequence, so that one structure may come again with another content; else they
+            were read together, and are compared with what was published alone.
     """
     still = dict.fromkeys(published)
     for urn in gone:
         still.pop(urn, None)
-    held = VersionIndex([*still, *(each.urn for each in told), *shown])
+    held = VersionIndex([*still, *(each.urn for each in structures), *shown])
     series = _Series(published)
     current, was_final = dict(published), dict(final)
     broken = []
-    for each in told:
+    for each in structures:
         found = RuleFindings(options.severities)
         _check_references(each, held, options.selectors, found)
         _check_succession(each, current.get(each.urn), series, found, was_final=was_final.get(each.urn, each.is_final))
@@ -110,13 +110,13 @@ def check_consistency(
 
 
 def _check_references(
-    told: PublishedStructure, held: VersionIndex, selectors: Sequence[Selector], found: RuleFindings
+    structure: PublishedStructure, held: VersionIndex, selectors: Sequence[Selector], found: RuleFindings
 ) -> None:
     if not found.includes("dangling-reference"):
         return
     missing = [
         reference
-        for reference in told.references
+        for reference in structure.references
         if not held.resolve_reference(reference) and _is_covered(reference, selectors)
     ]
     if missing:
@@ -127,7 +127,7 @@ def _check_references(
 def _is_covered(reference: str, selectors: Sequence[Selector]) -> bool:
     """Whether what is referred to would have been read if it were there.
 
-    A selector for the latest versions covers none for sure: what isn't the latest is left out.
+    A selector for the latest versions covers none with certainty: what is not the latest is left out.
     """
     return not selectors or any(
         selector.matches(reference) and not any(pattern.is_latest for pattern in selector.versions)
@@ -136,15 +136,15 @@ def _is_covered(reference: str, selectors: Sequence[Selector]) -> bool:
 
 
 def _check_succession(
-    told: PublishedStructure, published: bytes | None, series: _Series, found: RuleFindings, *, was_final: bool
+    structure: PublishedStructure, published: bytes | None, series: _Series, found: RuleFindings, *, was_final: bool
 ) -> None:
-    urn = parsed_urn(told.urn)
+    urn = parsed_urn(structure.urn)
     if urn is None:
         return
     if published is None:
         for later in series.later_than(urn):
             found.add("version-order", f"version {urn.version} is new, and {later} was published before it")
-    elif published != told.content_hash and (was_final or is_stable(urn.version)):
+    elif published != structure.content_hash and (was_final or is_stable(urn.version)):
         found.add("final-content", f"version {urn.version} is final, and its content isn't the one that was published")
 
 
@@ -157,14 +157,14 @@ class _Series:
             self.add(urn)
 
     def add(self, text: str) -> None:
-        """Takes in one more."""
+        """Adds one more."""
         if urn := parsed_urn(text):
             latest = self._latest.get(_artefact(urn))
             if latest is None or version_key(urn.version) > version_key(latest):
                 self._latest[_artefact(urn)] = urn.version
 
     def later_than(self, urn: Urn) -> Iterator[str]:
-        """The latest version, if it is later than this one."""
+        """Yields the latest version, if it is later than this one."""
         latest = self._latest.get(_artefact(urn))
         if latest is not None and version_key(latest) > version_key(urn.version):
             yield latest

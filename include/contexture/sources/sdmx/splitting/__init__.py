@@ -18,7 +18,7 @@ _ORDINARY = Limits()
 class Split(Iterator[Artefact]):
     """The artefacts of one message, in its order, and what else was found in it.
 
-    It can be gone through once; `findings` and `format` are complete when it is at its end.
+    It can be iterated once; `findings` and `format` are complete at its end.
     """
 
     def __init__(self, reader: XmlReader | JsonReader) -> None:
@@ -40,7 +40,7 @@ class Split(Iterator[Artefact]):
 
 
 def split(stream: ByteStream, media_type: str | None = None, *, limits: Limits = _ORDINARY) -> Split:
-    """The maintainable artefacts of a structure message, one after the other, each with its own bytes.
+    """Yields the maintainable artefacts of a structure message, in its order, each with its own bytes.
 
         for artefact in split(open("structures.xml", "rb")):
             print(artefact.urn, artefact.size)
@@ -52,11 +52,11 @@ def split(stream: ByteStream, media_type: str | None = None, *, limits: Limits =
 
     Args:
         stream: the message, to be read in binary.
-        media_type: what the sender says about it; a hint where the bytes leave something open.
+        media_type: that of the sender; a hint where the bytes leave something open.
         limits: how large and how deep it may be.
 
     Raises:
-        StructureMessageError: it is broken, empty, or no structure message. What came before is right, but isn't all.
+        StructureMessageError: it is broken, empty, or no structure message. What came before is right, but not all.
         UnsplittableFormatError: it is SDMX-EDI or XLSX.
         LimitExceededError: it is larger or deeper than `limits` allow.
     """

@@ -10,7 +10,7 @@ from contexture.sources.sdmx.formats import Format
 
 @dataclass(frozen=True, slots=True)
 class MessageFrame:
-    """What stands before and after an artefact in a message of its own, in the encoding of the message."""
+    """The bytes before and after an artefact in a message of its own, in the encoding of the message."""
 
     before: bytes
     after: bytes
@@ -22,14 +22,14 @@ class Artefact:
 
     Attributes:
         urn: by kind, agency, id and version; the declared one where the model has no such kind; None where neither
-            says which artefact it is.
-        declared_urn: what the artefact says itself.
+            identifies the artefact.
+        declared_urn: that of the artefact itself.
         kind: such as `Codelist`; an element's or member's own name where the model has no such kind.
         agency, id, version: of the artefact; the version is 1.0 where it has none.
         references: URNs of the maintainable artefacts that it refers to, each once, in the order of their text.
         content_hash: SHA-256 of its canonical form: header, encoding, prefixes, comments, order of attributes and keys,
             and white space between elements don't count.
-        content: its bytes as they stood in the message.
+        content: its bytes as they were in the message.
         format: of the message.
         findings: what a person should know about it.
         offset: its first byte in the message, in UTF-8.

@@ -17,7 +17,7 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# Where the zero bytes of the first two characters stand (RFC 4627, 3; XML 1.0, appendix F).
+# Where the zero bytes of the first two characters are (RFC 4627, 3; XML 1.0, appendix F).
 _ZEROS: dict[tuple[bool, ...], str] = {
     (False, True, True, True): "utf-32-le",
     (True, True, True, False): "utf-32-be",
@@ -53,7 +53,7 @@ class Encoding:
         return self.codec in {"utf-8", "ascii"}
 
     def encoded(self, text: bytes) -> bytes:
-        """A piece of UTF-8 as the message has it."""
+        """Returns a piece of UTF-8 as the message has it."""
         return text if self.is_utf8 else text.decode().encode(self.codec)
 
 
@@ -74,7 +74,7 @@ def detect(head: bytes) -> Encoding:
 
 
 def utf8(piece: bytes, head: bytes) -> bytes:
-    """A piece of a message in UTF-8.
+    """Returns a piece of a message in UTF-8.
 
     Args:
         piece: in the encoding of the message.
@@ -97,7 +97,7 @@ def _codec(declared: str) -> str:
         raise StructureMessageError(
             f"the encoding {declared[:40]} is unknown", next_step="ask the registry for UTF-8"
         ) from None
-    # A declaration that was readable as it stood is not in UTF-16, whatever it says.
+    # A declaration that was readable as bytes is not in UTF-16, whatever it declares.
     return "utf-8" if codec.name.startswith(("utf-16", "utf-32", "utf-8")) else codec.name
 
 
@@ -119,7 +119,7 @@ class Utf8Source:
         return self._head
 
     def read(self, size: int) -> bytes:
-        """Some UTF-8, about `size` bytes; none at the end.
+        """Returns some UTF-8, about `size` bytes; none at the end.
 
         Raises:
             StructureMessageError: these are no bytes of the encoding.

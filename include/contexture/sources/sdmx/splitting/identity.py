@@ -1,7 +1,7 @@
 """The identity of an artefact: its own statements, and the URN that follows from them.
 
 Two ways lead to references. In SDMX-ML 3, SDMX-JSON and Fusion-JSON they are URNs, found in the canonical form. Before,
-they were elements and attributes of their own; those are read from what the parser told.
+they were elements and attributes of their own; those are read from the events of the parser.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _REMEMBERED = 1 << 14
 
 @lru_cache(_REMEMBERED)
 def urn_of(kind: str, agency: str, identifier: str, version: str | None) -> str:
-    """The URN of a maintainable artefact that is named by its parts; few are named often."""
+    """Returns the URN of a maintainable artefact that is named by its parts; few are named often."""
     return str(Urn.of(kind, agency, identifier, version))
 
 
@@ -60,7 +60,7 @@ class RefElements:
         self._part = ""
 
     def read(self, events: Sequence[Any]) -> Iterable[str]:
-        """The references in the next events."""
+        """Yields the references in the next events."""
         position = _next(events, "Ref", 0)
         while position >= 0:
             attributes = events[position + 1]
@@ -80,7 +80,7 @@ class RefElements:
             yield urn_of(class_name, agency, attributes["id"], attributes.get("version"))
 
     def _class_at(self, events: Sequence[Any], position: int) -> str:
-        """What a reference without a class is to."""
+        """Returns what a reference without a class is to."""
         around = _around(events, position)
         if around == "Structure":
             return "MetadataStructure" if self._kind == "Metadataflow" else "DataStructure"
@@ -90,7 +90,7 @@ class RefElements:
         return self._parts.get(part) or _BY_PARENT.get(around, around)
 
     def _part_before(self, events: Sequence[Any], position: int) -> str:
-        """The part of the artefact that began last, in these events or in those before them."""
+        """Returns the part of the artefact that began last, in these events or in those before them."""
         for at in range(position - 1, -1, -1) if self._parts else ():
             if type(events[at]) is dict and (name := events[at - 1].rpartition(" ")[2]) in self._parts:
                 return str(name)
@@ -105,7 +105,7 @@ def _next(events: Sequence[Any], name: str, start: int) -> int:
 
 
 def _around(events: Sequence[Any], position: int) -> str:
-    """The element around one that is the first in it."""
+    """Returns the element around one that is the first in it."""
     is_first = position > 1 and type(events[position - 1]) is dict
     return str(events[position - 2]).rpartition(" ")[2] if is_first else ""
 
@@ -120,7 +120,7 @@ _WITHOUT_EXTENSIONS = frozenset({Format.SDMX_ML_1_0, Format.SDMX_ML_2_0, Format.
 
 
 class EventReader(Protocol):
-    """Reads references from what the parser told: names, each followed by its attributes, texts, and zeros for ends."""
+    """Reads references from the parser's events: names, each followed by its attributes, texts, and zeros for ends."""
 
     def read(self, events: Sequence[Any]) -> Iterable[str]:
         """URNs in the next of them."""
@@ -136,7 +136,7 @@ class References:
         self._texts: set[tuple[bytes, bytes]] = set()
 
     def read(self, events: Sequence[Any], written: bytes) -> None:
-        """Takes in what the parser told, and the JSON texts that it is written as."""
+        """Adds the parser's events, and the JSON texts that they are written as."""
         if self._none:
             return
         self.read_text(written)
@@ -144,7 +144,7 @@ class References:
             self._found.update(self._events.read(events))
 
     def read_text(self, written: bytes) -> None:
-        """Takes in a piece of JSON."""
+        """Adds a piece of JSON."""
         self._texts.update(_URN_TEXT.findall(written))
 
     def but(self, *own: str | None) -> tuple[str, ...]:
@@ -188,7 +188,7 @@ class NamedParts:
         self._outside = 0
 
     def read(self, events: Sequence[Any]) -> Iterable[str]:
-        """The references in the next events."""
+        """Yields the references in the next events."""
         for position, event in enumerate(events):
             if type(event) is dict:
                 self._begin(events[position - 1].rpartition(" ")[2])
@@ -268,9 +268,9 @@ class Body:
 
 
 def artefact_of(identity: Identity, body: Body, format_: Format, envelope: MessageFrame) -> Artefact:
-    """The artefact, named and with what is odd about its name."""
+    """Returns the artefact, named and with what is odd about its name."""
     identity = completed(identity)
-    urn, findings = named(identity, body.offset)
+    urn, findings = resolve_urn(identity, body.offset)
     return Artefact(
         urn=urn,
         declared_urn=identity.declared_urn,
@@ -298,8 +298,8 @@ def completed(identity: Identity) -> Identity:
     return identity if identity.version else replace(identity, version=DEFAULT_VERSION)
 
 
-def named(identity: Identity, offset: int) -> tuple[str | None, tuple[SplitWarning, ...]]:
-    """The URN of an artefact, and what is odd about it."""
+def resolve_urn(identity: Identity, offset: int) -> tuple[str | None, tuple[SplitWarning, ...]]:
+    """Returns the URN of an artefact, and what is odd about it."""
     if identity.kind not in PACKAGES:
         return _foreign(identity, offset)
     if not identity.agency or not identity.id:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from io import SEEK_CUR
 from typing import Any
 
 import msgspec
@@ -107,7 +108,7 @@ def _canonical(raw: memoryview) -> Iterator[bytes]:
 
 
 def _pieces(array: memoryview) -> Iterator[bytes]:
-    """The elements of an array, joined to pieces of some size."""
+    """Yields the elements of an array, joined to pieces of some size."""
     joined: list[msgspec.Raw] = []
     size = 0
     for element in _ELEMENTS.decode(array):
@@ -166,7 +167,7 @@ class Header:
         return replace(self, meta=value) if key == "meta" else replace(self, json_schema=value)
 
     def before(self, opening: bytes) -> bytes:
-        """A message up to its first structure: the header's members, then `opening`."""
+        """Returns a message up to its first structure: the header's members, then `opening`."""
         members = ((b'"$schema":', self.json_schema), (b'"meta":', self.meta))
         return b"{" + b"".join(key + value + b"," for key, value in members if value) + opening
 
@@ -186,7 +187,7 @@ class Header:
 
 
 class LateHeader:
-    """Looks for a header behind the structures, in a stream that can be read twice.
+    """Searches for a header behind the structures, in a stream that can be read twice.
 
     Attributes:
         unreachable: whether there may be one, and the stream can't be read twice.
@@ -199,11 +200,11 @@ class LateHeader:
         self.unreachable = False
 
     def find(self) -> Header | None:
-        """The header, wherever it stands; None where there is none."""
+        """Returns the header, wherever it is; None where there is none."""
         if self._start is None:
             self.unreachable = True
             return None
-        back = self._stream.tell()
+        back = self._stream.seek(0, SEEK_CUR)
         self._stream.seek(self._start)
         try:
             return self._read()
@@ -222,9 +223,9 @@ class LateHeader:
 
 
 def _position(stream: Any) -> int | None:
-    """Where the stream is, if it can be set back to there."""
+    """Returns where the stream is, if it can be set back to there."""
     try:
-        return int(stream.tell()) if stream.seekable() else None
+        return int(stream.seek(0, SEEK_CUR)) if stream.seekable() else None
     except (AttributeError, OSError):
         return None
 
@@ -244,7 +245,7 @@ class JsonReader:
     """Reads one message of SDMX-JSON or Fusion-JSON.
 
     Attributes:
-        format: of the message, once something told it.
+        format: of the message, once something showed it.
         findings: what was found outside of artefacts, so far.
     """
 
@@ -259,7 +260,7 @@ class JsonReader:
         self._settled = False
 
     def artefacts(self) -> Iterator[Artefact]:
-        """The artefacts, each when its end was seen.
+        """Yields the artefacts, each when its end was seen.
 
         Raises:
             StructureMessageError: it is broken, or no structure message.
@@ -326,7 +327,7 @@ class JsonReader:
         return MessageFrame(encoding.bom + encoding.encoded(before), encoding.encoded(after))
 
     def _settle(self) -> None:
-        """Sees to the header before the first structure."""
+        """Reads the header before the first structure."""
         if self._settled:
             return
         self._settled = True

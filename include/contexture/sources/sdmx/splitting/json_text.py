@@ -1,6 +1,6 @@
 """Walking through a JSON text piece by piece, by byte positions: members and elements are found, values stay bytes.
 
-Only what stands around artefacts is read here, and where each artefact ends; whether an artefact is valid JSON inside
+Only what is around artefacts is read here, and where each artefact ends; whether an artefact is valid JSON inside
 shows when it is examined.
 """
 
@@ -57,7 +57,7 @@ class JsonText:
         return self._base + self._at
 
     def members(self) -> Iterator[str]:
-        """The keys of the object that begins here; the value of each must be taken before the next key.
+        """Yields the keys of the object that begins here; the value of each must be taken before the next key.
 
         Raises:
             StructureMessageError: it is no JSON object.
@@ -89,7 +89,7 @@ class JsonText:
         return self._peek() == opening
 
     def value(self) -> bytes:
-        """The bytes of the next value.
+        """Returns the bytes of the next value.
 
         Raises:
             LimitExceededError: it is larger or deeper than an artefact may be.

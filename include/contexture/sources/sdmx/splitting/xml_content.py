@@ -1,6 +1,6 @@
 """The content of one element while it is parsed: its canonical form, hashed, and the references in it.
 
-The canonical form is the sequence of what the parser tells: for each element its expanded name, its attributes sorted,
+The canonical form is the sequence of the parser's events: for each element its expanded name, its attributes sorted,
 its content, and an end. Prefixes, comments, processing instructions, the way characters are written and the order of
 attributes are not in it, nor is white space between elements of SDMX-ML. It is written as JSON texts, because orjson
 sorts and writes them faster than Python could.
@@ -30,7 +30,7 @@ def parted(name: str) -> tuple[str, str]:
 
 
 def shortened(name: str) -> str:
-    """The name without the part of its namespace that all of SDMX-ML has in common."""
+    """Returns the name without the part of its namespace that all of SDMX-ML has in common."""
     return _SDMX.sub("", name, count=1)
 
 

@@ -61,7 +61,7 @@ _OTHER_CONTENTS = frozenset({"DataSet", "DataSets", "MetadataSet", "MetadataSets
 
 
 def root(name: str) -> Root:
-    """What the message is, by the expanded name of its root.
+    """Returns what the message is, by the expanded name of its root.
 
     Raises:
         StructureMessageError: it is no structure message of SDMX-ML.
@@ -85,7 +85,7 @@ def root(name: str) -> Root:
 
 
 def role(parent: Role, local: str, attributes: Mapping[str, str]) -> Role:
-    """What an element is, by what it is in.
+    """Returns what an element is, by what it is in.
 
     Raises:
         StructureMessageError: it is data or reference metadata.
@@ -133,7 +133,7 @@ class Level:
     Attributes:
         role: what it is.
         name: its expanded name.
-        tag: its start tag, as it stands.
+        tag: its start tag, as it was written.
         prefixes: what is declared where it begins.
     """
 
@@ -149,7 +149,7 @@ class Level:
 
 
 def end_tag(tag: bytes) -> bytes:
-    """The end tag of a start tag."""
+    """Returns the end tag of a start tag."""
     found = START_TAG.match(tag)
     return b"</%s>" % (found[1] if found else b"")
 
@@ -157,10 +157,10 @@ def end_tag(tag: bytes) -> bytes:
 def build_message_frame(
     root: Root, prolog: bytes, header: bytes, levels: Sequence[Level], encoding: Encoding
 ) -> MessageFrame:
-    """The message around what stands inside `levels`.
+    """Builds the message around what is inside `levels`.
 
-    A structure message is kept as it is: prolog, start tags and header are its own bytes. Of a registry interface
-    message, which may ask for an action that the artefact alone has nothing to do with, a structure message is made.
+    A structure message stays as it is: prolog, start tags and header are its own bytes. Of a registry interface
+    message, which may request an action unrelated to the artefact, a structure message is made.
 
     Args:
         root: what the message is.

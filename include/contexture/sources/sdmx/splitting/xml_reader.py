@@ -29,7 +29,7 @@ from contexture.sources.sdmx.urn import kind_of_element
 
 
 def skip_element(install: Install, limits: Limits, done: Callable[[bool], None]) -> None:
-    """Passes the element that just began; `done` is called at its end, and told whether it is empty.
+    """Skips the element that just began; calls `done` at its end, with whether it is empty.
 
     Raises:
         LimitExceededError: by the parser, when it is too deep.
@@ -57,7 +57,7 @@ def skip_element(install: Install, limits: Limits, done: Callable[[bool], None])
 
 
 class ByteWindow:
-    """A piece of the message that moves on with the parser, and keeps what it was told to keep."""
+    """A piece of the message that moves on with the parser, without losing what `keep` marked."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -93,21 +93,21 @@ class ByteWindow:
             self._limits.check_envelope(len(self._bytes))
 
     def before(self, position: int) -> bytes:
-        """All that is at hand up to a position."""
+        """Returns all that is at hand up to a position."""
         return bytes(self._bytes[: position - self._base])
 
     def start_tag(self, position: int) -> bytes:
-        """The start tag that begins there."""
+        """Returns the start tag that begins there."""
         found = START_TAG.match(self._bytes, position - self._base)
         return found[0] if found else b""
 
     def comment(self, position: int) -> bytes:
-        """The comment that begins there."""
+        """Returns the comment that begins there."""
         start = position - self._base
         return bytes(self._bytes[start : self._bytes.index(b"-->", start) + 3])
 
     def element(self, end: int, *, empty: bool) -> bytes:
-        """The element from where bytes are kept, at its end.
+        """Returns the element from where bytes are kept, at its end.
 
         Args:
             end: where the parser is: before `</a>`, but behind `<a/>`.
@@ -148,7 +148,7 @@ class XmlReader:
         self._parser = self._new_parser()
 
     def artefacts(self) -> Iterator[Artefact]:
-        """The artefacts, each when the parser has seen its end.
+        """Yields the artefacts, each when the parser has seen its end.
 
         Raises:
             StructureMessageError: it is not well-formed, has a DOCTYPE, or is no structure message.

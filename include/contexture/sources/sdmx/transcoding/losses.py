@@ -1,7 +1,7 @@
 """What a converted structure no longer contains.
 
-A fact is something with a value: an item with its id, a name in a language, a reference, an attribute. Where they stand
-is not part of them, for formats differ in that.
+A fact is something with a value: an item with its id, a name in a language, a reference, an attribute. Their place is
+no part of them, because formats differ in that.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from contexture.sources.sdmx.splitting.artefact import Artefact
 
 LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 ENGLISH = "en"
-"""What a text in SDMX-ML is in when it doesn't say so."""
+"""The language of a text in SDMX-ML that names none."""
 
 
 def tree(message: bytes) -> Any:
-    """The root element of a message, without comments and processing instructions.
+    """Parses a message without comments and processing instructions; returns the root element.
 
     Raises:
         SyntaxError: it is no well-formed XML, or has a DOCTYPE.
@@ -36,26 +36,26 @@ def tree(message: bytes) -> Any:
 
 
 def text_of(root: Any) -> bytes:
-    """A tree as a document in UTF-8."""
+    """Returns a tree as a document in UTF-8."""
     from lxml import etree
 
     return bytes(etree.tostring(root, xml_declaration=True, encoding="UTF-8"))
 
 
 def unicode_of(root: Any) -> str:
-    """A tree as text, without a declaration."""
+    """Returns a tree as text, without a declaration."""
     from lxml import etree
 
     return str(etree.tostring(root, encoding="unicode"))
 
 
 def local(name: str) -> str:
-    """The name of an element or attribute without its namespace."""
+    """Returns the name of an element or attribute without its namespace."""
     return name.rpartition("}")[2]
 
 
 def namespace(name: str) -> str:
-    """Its namespace; empty where it has none."""
+    """Returns the namespace of a name; empty where it has none."""
     return name.rpartition("}")[0].removeprefix("{")
 
 
@@ -74,18 +74,18 @@ _DERIVED = frozenset({"urn", "position"})
 """What follows from ids and order."""
 _FIXED_IDS = frozenset({"AttributeDescriptor", "DimensionDescriptor", "MeasureDescriptor"})
 _DEFAULTS = frozenset({("assignmentStatus", "Conditional"), ("usage", "optional")})
-"""What the schemas say of what says nothing; SDMX 3.0 has another name for it than 2.1."""
+"""Defaults of the schemas; SDMX 3.0 has another name for one of them than 2.1."""
 _MOMENT = re.compile(r"(\d\d\d\d-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.0+)?(?:Z|\+00:00)?")
 _URN = "urn:sdmx:"
 
 
 class Fact(NamedTuple):
-    """One thing that a structure says.
+    """One thing that a structure contains.
 
     Attributes:
         what: a word for people, such as `code`, `parent`, `annotation text`.
-        value: what it says.
-        language: of a text; empty where it isn't told, and for everything that is no text.
+        value: its content.
+        language: of a text; empty where it is not known, and for everything that is no text.
     """
 
     what: str
@@ -99,7 +99,7 @@ class Fact(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What it is, without what it says."""
+        """What it is, without its content."""
         return f"{self.what}[{self.language}]" if self.language else self.what
 
 
@@ -107,9 +107,7 @@ _TEXTS = frozenset({*_TEXT_ELEMENTS.values(), *(f"annotation {name}" for name in
 
 
 def facts(artefact: Artefact) -> Counter[Fact]:
-    """Everything that a structure says beside its own identity, which its URN has. Defaults that are written out, and
-    what follows from ids and order, are left out.
-    """
+    """Returns all facts of a structure except its own identity, defaults, and what follows from ids and order."""
     found = _in_json(artefact) if artefact.format.is_json else _in_xml(artefact)
     return Counter(fact for fact in found if not _is_default(fact))
 
@@ -206,7 +204,7 @@ def _scalar(what: str, value: str) -> Fact:
 
 
 def _owned_id(owner: str) -> str:
-    """What an id is told as: what it is the id of; that of a remark is one of its parts."""
+    """Returns what an id is: the kind of its owner; that of a remark is one of its parts."""
     return "annotation id" if _word(owner) == "annotation" else _word(owner)
 
 
@@ -225,7 +223,7 @@ _CHARACTERS = 400
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """How much of what is missing, by what it is: `{"name[fr]": 6, "parent": 2}`; in the order of the names."""
+    """How many facts are missing, by what they are: `{"name[fr]": 6, "parent": 2}`; in the order of the names."""
 
     counts: Mapping[str, int]
 
@@ -234,16 +232,15 @@ class Losses:
 
     def __str__(self) -> str:
         """Such as `name[fr] 6, parent 2`: names and numbers, and no content."""
-        told = ", ".join(f"{what} {count}" for what, count in self.counts.items())
-        return told if len(told) <= _CHARACTERS else f"{told[:_CHARACTERS]}…"
+        text = ", ".join(f"{what} {count}" for what, count in self.counts.items())
+        return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}…"
 
 
 def losses(source: Artefact, result: Artefact) -> Losses:
-    """What one document says and the other doesn't.
+    """Returns what one document contains and the other does not.
 
-    Formats have different names for one thing (`assignmentStatus="Mandatory"` became `usage="mandatory"`), so that
-    a value that stands there under another name is not lost; a text has to be of the same sort, and in the same
-    language, or in none.
+    Formats have different names for one thing (`assignmentStatus="Mandatory"` became `usage="mandatory"`), so a value
+    under another name is not lost. A text has to be of the same sort, and in the same language, or in none.
     """
     said, kept = facts(source), facts(result)
     lost, new = said - kept, kept - said

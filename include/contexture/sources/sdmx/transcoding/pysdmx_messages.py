@@ -1,6 +1,6 @@
 """A structure in a message that pysdmx can read: what it cannot is corrected or left out.
 
-What is left out is told as lost, because losses are counted from the structure as it was.
+What is left out is reported as lost, because losses are counted from the structure as it was.
 
 It labels every text as English in SDMX-ML and not at all in SDMX-JSON. In SDMX-JSON it writes some references in a
 short form that is no URN, lengths as texts, and lists that are empty.
@@ -31,7 +31,7 @@ Languages = Mapping[str, frozenset[str]]
 
 
 def correct_xml(message: bytes, languages: Languages) -> bytes:
-    """SDMX-ML whose texts say which language they are in."""
+    """Returns SDMX-ML whose texts name their language."""
     root = tree(message)
     for element in root.iter():
         if element.get(LANGUAGE) is not None:
@@ -40,7 +40,7 @@ def correct_xml(message: bytes, languages: Languages) -> bytes:
 
 
 def correct_json(message: bytes, languages: Languages) -> bytes:
-    """SDMX-JSON whose texts say which language they are in, and whose references are URNs."""
+    """Returns SDMX-JSON whose texts name their language, and whose references are URNs."""
     document = orjson.loads(message)
     document["meta"]["test"] = False
     _finish(document["data"], languages)
@@ -96,7 +96,7 @@ _JSON_SCHEMA = (
 
 @dataclass(frozen=True, slots=True)
 class MessageHeader:
-    """What the converted message says of itself: id, time and sender of the message that the registry wrote."""
+    """The header of the converted message: id, time and sender of the message that the registry wrote."""
 
     id: str
     prepared: datetime
@@ -104,14 +104,14 @@ class MessageHeader:
 
 
 def prepare_for_pysdmx(artefact: Artefact, moment: datetime) -> tuple[str, MessageHeader]:
-    """A message of this structure alone, and what its header says.
+    """Builds a message of this structure alone, and its header.
 
     Args:
         artefact: of SDMX-ML 2.1 or later, or SDMX-JSON 2.0.
-        moment: when it was read, for a header that doesn't say when it was prepared.
+        moment: when it was read, for a header without the time of its preparation.
 
     Raises:
-        ValueError: it can't be parsed after all.
+        ValueError: it cannot be parsed after all.
     """
     return _json(artefact, moment) if artefact.format.is_json else _xml(artefact, moment)
 

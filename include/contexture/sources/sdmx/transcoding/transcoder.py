@@ -76,13 +76,13 @@ _OF_2_1 = frozenset({"DataConstraint"})
 
 
 def target_format(media_type: str) -> Format | None:
-    """The format that a media type names, if structures can be converted into it."""
+    """Returns the format that a media type names, if structures can be converted into it."""
     found = format_of(media_type)
     return found if found in TARGETS else None
 
 
 def source_formats(target: Format) -> tuple[Format, ...]:
-    """What a registry is asked for in place of a format that it doesn't write, the nearest first."""
+    """Returns what to request from a registry that does not write a format, the nearest format first."""
     return _SOURCES[target]
 
 
@@ -96,7 +96,7 @@ LARGEST_BYTES = 16 << 20
 
 
 class NotTranscodableError(RejectedError):
-    """This structure can't be converted: too large, of a kind or content that pysdmx does not carry."""
+    """This structure cannot be converted: too large, of a kind or content that pysdmx does not support."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Transcoded:
     Attributes:
         artefact: as our own splitting reads it from the converted message.
         source: the format that it was converted from.
-        losses: what it no longer says.
+        losses: what it no longer contains.
     """
 
     artefact: Artefact
@@ -117,17 +117,17 @@ class Transcoded:
 def transcode(
     artefact: Artefact, target: Format, moment: datetime, *, largest_bytes: int = LARGEST_BYTES
 ) -> Transcoded:
-    """A structure in another format. The same arguments give the same bytes.
+    """Converts a structure to another format. The same arguments return the same bytes.
 
     Args:
         artefact: the structure as its registry wrote it.
         target: one of `TARGETS`.
         moment: when it was read: the time of a message that has none in its header.
-        largest_bytes: of a structure that is tried.
+        largest_bytes: of a structure that is converted.
 
     Raises:
-        NotTranscodableError: it can't be converted, or would come out as another structure.
-        ConfigurationError: what pysdmx reads SDMX-ML with is not installed.
+        NotTranscodableError: it cannot be converted, or would become another structure.
+        ConfigurationError: the library by which pysdmx reads SDMX-ML is not installed.
     """
     if artefact.size > largest_bytes:
         raise _refused(artefact, f"has more than {largest_bytes:,} bytes, which is the limit for converting")
@@ -145,7 +145,7 @@ def transcode(
     except MemoryError:
         raise
     except Exception as error:
-        # The library raises whatever its code stumbles over: any of it means that it does not carry this structure.
+        # The library raises any error of its code: each means that it does not support this structure.
         raise _refused(artefact, f"can't be converted into {target}: {type(error).__name__} in pysdmx") from error
     result = _read_back(artefact, target, written)
     return Transcoded(result, artefact.format, losses(artefact, result))

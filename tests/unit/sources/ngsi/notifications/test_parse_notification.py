@@ -278,7 +278,7 @@ def test_a_context_in_the_notification_goes_with_its_entities() -> None:
 def test_two_instances_that_nothing_tells_apart_are_refused() -> None:
     entity = {"id": "urn:a", "type": "B", "c": [{"type": "Property", "value": 1}, {"type": "Property", "value": 2}]}
     body = orjson.dumps({"type": "Notification", "data": [entity]})
-    assert refusal({}, body) == (400, "two instances of 'c' stand under the name 'c'")
+    assert refusal({}, body) == (400, "two instances of 'c' have the name 'c'")
 
 
 def test_a_linked_data_entity_that_was_deleted_is_a_delete() -> None:

@@ -11,7 +11,7 @@ import pytest
 from builders.registries import START, told
 from builders.registry import urn
 from contexture.sources.sdmx.registry import IncompleteReplyError, LogPeriod, LogResetError
-from contexture.sources.sdmx.registry.log import FeedEntry, LogRow, joined, newest, period, rows_in, urns_in
+from contexture.sources.sdmx.registry.log import FeedEntry, LogRow, join_log, newest_id, period, rows_in, urns_in
 from contexture.sources.sdmx.registry.transport import DownloadedFile
 
 LATER = START + timedelta(hours=1)
@@ -26,7 +26,7 @@ def rows(*ids: int, type_: str = "Structure Submission") -> list[LogRow]:
 def log_of(
     rows_: Sequence[LogRow], told_: dict[int, FeedEntry], after: int, *, now: datetime = LATER, is_whole: bool = True
 ):
-    return joined(rows_, told_, after, now=now, is_whole=is_whole)
+    return join_log(rows_, told_, after, now=now, is_whole=is_whole)
 
 
 def test_what_is_new_is_told_in_the_order_of_ids():
@@ -61,14 +61,14 @@ def test_a_search_that_does_not_reach_back_leaves_a_gap():
 
 def test_a_log_that_ends_before_what_was_told_is_another_log():
     with pytest.raises(LogResetError, match="ends with transaction 3, and 500 was read"):
-        newest(rows(1, 2, 3), 500, "http://registry")
+        newest_id(rows(1, 2, 3), 500, "http://registry")
 
 
 def test_an_empty_log_that_had_something_is_not_believed():
     with pytest.raises(IncompleteReplyError):
-        newest([], 5, "http://registry")
-    assert newest([], 0, "http://registry") == 0
-    assert newest([], None, "http://registry") == 0
+        newest_id([], 5, "http://registry")
+    assert newest_id([], 0, "http://registry") == 0
+    assert newest_id([], None, "http://registry") == 0
 
 
 def test_rows_are_read_whatever_the_case_of_their_names_and_each_id_once():

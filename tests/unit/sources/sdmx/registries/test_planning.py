@@ -7,18 +7,18 @@ from hypothesis import strategies as st
 
 from builders.registry import EXR, urn
 from contexture.sources.sdmx.registry import StructureQuery
-from contexture.sources.sdmx.registry.listings import planned
+from contexture.sources.sdmx.registry.listings import plan_queries
 
 
 def test_an_agencys_code_lists_are_asked_for_together_where_there_are_some():
-    assert planned([urn("CL_A"), urn("CL_B"), urn("CL_C"), urn("CL_D", "2.0"), EXR]) == (
+    assert plan_queries([urn("CL_A"), urn("CL_B"), urn("CL_C"), urn("CL_D", "2.0"), EXR]) == (
         StructureQuery("Codelist", "X"),
         StructureQuery("Dataflow", "ECB", "EXR", "1.0"),
     )
 
 
 def test_a_few_are_asked_for_one_by_one():
-    assert planned([urn("CL_A"), urn("CL_B", agency="Y")]) == (
+    assert plan_queries([urn("CL_A"), urn("CL_B", agency="Y")]) == (
         StructureQuery("Codelist", "X", "CL_A", "1.0"),
         StructureQuery("Codelist", "Y", "CL_B", "1.0"),
     )
@@ -26,8 +26,8 @@ def test_a_few_are_asked_for_one_by_one():
 
 def test_nobody_reads_a_whole_agency_for_a_small_part_of_it():
     held = [urn(f"CL_{number}") for number in range(100)]
-    assert len(planned(held[:10], held)) == 10
-    assert planned(held[:50], held) == (StructureQuery("Codelist", "X"),)
+    assert len(plan_queries(held[:10], held)) == 10
+    assert plan_queries(held[:50], held) == (StructureQuery("Codelist", "X"),)
 
 
 URNS = st.lists(
@@ -40,7 +40,7 @@ URNS = st.lists(
 
 @given(wanted=URNS, held=URNS)
 def test_every_structure_is_covered_once(wanted: list[str], held: list[str]):
-    covering = [[query for query in planned(wanted, held) if _covers(query, one)] for one in wanted]
+    covering = [[query for query in plan_queries(wanted, held) if _covers(query, one)] for one in wanted]
     assert [len(queries) for queries in covering] == [1] * len(wanted)
 
 
