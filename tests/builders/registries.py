@@ -71,6 +71,6 @@ def connection(url: str, **settings: object) -> RegistryConnection:
     return RegistryConnection(url, **{"timeout_seconds": 60.0, **settings})
 
 
-def told(transactions: tuple[RegistryTransaction, ...]) -> list[tuple[int, str, list[str], list[str]]]:
+def summaries(transactions: tuple[RegistryTransaction, ...]) -> list[tuple[int, str, list[str], list[str]]]:
     """Transactions as they are compared: id, action, changed, deleted."""
     return [(each.id, each.action, list(each.changed), list(each.deleted)) for each in transactions]

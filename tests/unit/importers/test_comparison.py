@@ -1,4 +1,4 @@
-"""Comparing what Cygnus and Contexture told."""
+"""Comparing what Cygnus and Contexture published."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def line(entity: dict[str, object], moment: int = 1) -> bytes:
 
 
 def side(*values: bytes | None) -> TopicContents:
-    told = TopicContents()
+    contents = TopicContents()
     for value in values:
-        told.add(value)
-    return told
+        contents.add(value)
+    return contents
 
 
 def test_order_and_times_do_not_count():
@@ -76,7 +76,7 @@ def test_what_is_no_line_is_counted(value: bytes):
     assert side(value).unreadable == 1
 
 
-def test_tombstones_tell_no_line():
-    told = side(None)
+def test_tombstones_have_no_line():
+    contents = side(None)
 
-    assert (told.tombstones, told.lines, told.entities) == (1, 0, {})
+    assert (contents.tombstones, contents.lines, contents.entities) == (1, 0, {})

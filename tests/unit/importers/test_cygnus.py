@@ -139,13 +139,13 @@ def test_every_line_of_the_file_is_explained_once():
         ("batch_retry_intervals = 1000,x", "expected a whole number of at least 1; the default 5000 was written"),
     ],
 )
-def test_a_value_that_cygnus_refused_is_told_and_its_default_written(parameter: str, why: str):
+def test_a_value_that_cygnus_refused_is_reported_and_its_default_written(parameter: str, why: str):
     migration = migrated(parameter)
 
     assert not migration.is_clean
-    found, told = outcome(migration, f"a.sinks.kafka.{parameter.split()[0]}")
+    found, why_ = outcome(migration, f"a.sinks.kafka.{parameter.split()[0]}")
     assert found == "wrong"
-    assert told.startswith(why)
+    assert why_.startswith(why)
     assert Publication.model_validate(content(migration.drafts[0]))
 
 
@@ -153,8 +153,8 @@ def test_the_last_of_two_lines_counts():
     migration = migrated("batch_size = 2", "batch_size = 3")
 
     assert content(migration.drafts[0])["batches"]["batch_size"] == 3
-    told = [(each.value, each.outcome) for each in migration.explained if each.key == "a.sinks.kafka.batch_size"]
-    assert told == [("2", "no longer needed"), ("3", "kept")]
+    outcomes = [(each.value, each.outcome) for each in migration.explained if each.key == "a.sinks.kafka.batch_size"]
+    assert outcomes == [("2", "no longer needed"), ("3", "kept")]
 
 
 def test_each_service_is_a_publication_of_its_own():
@@ -256,7 +256,7 @@ def test_a_file_without_a_kafka_sink_is_refused(text: str):
         import_agent(text)
 
 
-def test_the_how_to_page_tells_every_difference():
+def test_the_how_to_page_lists_every_difference():
     page = (Path(__file__).parents[3] / "docs" / "how-to" / "move-from-cygnus.md").read_text(encoding="utf-8")
     table = [line.split(" | ")[0].removeprefix("| ") for line in page.splitlines() if line.startswith("| ")]
 
@@ -330,8 +330,8 @@ def test_each_parameter_of_the_sink_is_explained(parameter: str, outcome_: str, 
 def test_each_parameter_of_the_source_is_explained(parameter: str, outcome_: str):
     migration = import_agent(f"{HEAD}a.sources.http.{parameter}\n")
 
-    told = [each.outcome for each in migration.explained if each.key == f"a.sources.http.{parameter.split()[0]}"]
-    assert told[-1] == outcome_
+    outcomes = [each.outcome for each in migration.explained if each.key == f"a.sources.http.{parameter.split()[0]}"]
+    assert outcomes[-1] == outcome_
     assert migration.is_clean
 
 
@@ -399,7 +399,7 @@ def test_names_that_no_rule_matches_are_for_a_person_to_decide():
     assert decisions(f"{GROUPED}a.sources.http.interceptors.gi.enable_encoding = true\n") == []
 
 
-def test_files_that_no_sink_uses_are_told_and_left_out():
+def test_files_that_no_sink_uses_are_reported_and_left_out():
     migration = migrated(files=RuleFiles("grouping.json", "mappings.json"))
 
     assert migration.drafts[0].files == ()
@@ -411,7 +411,7 @@ def test_files_that_no_sink_uses_are_told_and_left_out():
 
 
 DIFFERENT_ON_PURPOSE = {
-    # What the rules say of Cygnus: the difference that tells it.
+    # What the rules say of Cygnus: the difference that states it.
     "only the last attribute is stored with dm-by-attribute": "dm-by-attribute",
     "every line has the path of the first": "paths in a record of several lines",
     "joined keys of sub-batches collide": "names that collide",

@@ -51,11 +51,11 @@ def test_keys_and_values(text: str, expected: list[tuple[str, str]]) -> None:
     assert pairs(text) == expected
 
 
-def test_a_property_stands_on_the_line_it_begins_on() -> None:
+def test_a_property_has_the_line_it_begins_on() -> None:
     assert parse_properties("# c\na=1\\\n2\n\nb=3") == [JavaProperty("a", "12", 2), JavaProperty("b", "3", 5)]
 
 
 @pytest.mark.parametrize("text", ["a=\\u12", "a=1\nb=\\uzzzz", "a=\\u"])
-def test_an_escape_that_is_none_is_told_with_its_line(text: str) -> None:
+def test_a_wrong_escape_is_reported_with_its_line(text: str) -> None:
     with pytest.raises(ConfigurationError, match=rf"line {text.count(chr(10)) + 1}: \\u is not followed by four"):
         parse_properties(text)

@@ -200,7 +200,7 @@ def test_dead_letters_go_to_a_topic_of_the_publication_unless_another_is_named(p
     assert Publication.model_validate({"name": "a", "source": source, "publish": publish}).dead_letter_topic == topic
 
 
-def test_a_registry_notifies_nobody():
+def test_a_registry_sends_no_notifications():
     registry = {"kind": "sdmx", "mode": "notifications"}
     assert "source.mode: `mode: notifications` needs `kind: ngsi`" in refusal(source=registry)
     assert Publication.model_validate(

@@ -1,4 +1,4 @@
-"""What NGSI-LD excludes, and what its readers are told."""
+"""What NGSI-LD excludes, and the notes for its readers."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_level_of_any_name_is_for_scopes_alone() -> None:
         ({}, {"topics": {"data_model": "dm-by-service-path"}}, ["NGSI-LD has no service paths"]),
     ],
 )
-def test_the_reader_of_a_file_is_told_what_is_different(
+def test_notes_show_what_is_different(
     source: dict[str, object], sections: dict[str, object], expected: list[str]
 ) -> None:
     notes = [note.message for note in linked_data_notes(publication(source, **sections))]

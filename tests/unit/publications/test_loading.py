@@ -147,7 +147,7 @@ def test_an_unknown_key_names_its_place_and_the_nearest_valid_key(written):
     assert hint.startswith("did you mean `connection`? expected one of: kind, connection, mode,")
 
 
-def test_keys_that_nobody_writes_are_not_offered(written):
+def test_keys_that_contexture_fills_in_are_not_offered(written):
     text = MINIMAL + "topics: {grouping_rule: a}\nquality: {model_document: {}}\n"
     names, quality = (problem[4] for problem in problems(written(text)))
     assert names.startswith("did you mean `grouping_rules`? expected one of: naming, ")
@@ -185,7 +185,7 @@ def test_a_wrong_value_names_the_nearest_valid_one(written):
     ]
 
 
-def test_all_problems_of_a_file_are_told_at_once_in_the_order_of_the_file(written):
+def test_all_problems_of_a_file_are_reported_together_in_the_order_of_the_file(written):
     text = """\
 name: Vehicles
 schedule: "* * * *"

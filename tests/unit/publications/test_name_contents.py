@@ -87,7 +87,7 @@ def test_ends_of_lines_that_json_does_not_know_stay_in_texts() -> None:
         (r'{"grouping_rules": ["a\.b"]}', "line 1, column 23", r"write \\ for each backslash of an expression"),
     ],
 )
-def test_what_is_no_json_is_told_by_its_place_in_the_file(text: str, place: str, correction: str) -> None:
+def test_what_is_no_json_is_reported_with_its_place_in_the_file(text: str, place: str, correction: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         GroupingRules.from_json(text)
     assert place in caught.value.message
@@ -105,7 +105,7 @@ def test_what_is_no_json_is_told_by_its_place_in_the_file(text: str, place: str,
         (b"[" * 100_000, "nested too deeply", "correct it"),
     ],
 )
-def test_files_that_can_not_be_read_are_told(tmp_path: Path, content: bytes, message: str, next_step: str) -> None:
+def test_unreadable_files_are_reported(tmp_path: Path, content: bytes, message: str, next_step: str) -> None:
     load(tmp_path, RULES % "a")
     (tmp_path / "rules.json").write_bytes(content)
     with pytest.raises(PublicationError) as caught:
@@ -118,7 +118,7 @@ def test_a_file_without_mappings_changes_nothing() -> None:
     assert NameMappings.from_json('# none yet\n{"serviceMappings": []}').service("hotel") == "hotel"
 
 
-def test_rules_that_cygnus_drops_without_a_word_are_told(tmp_path: Path) -> None:
+def test_rules_that_cygnus_drops_silently_are_reported(tmp_path: Path) -> None:
     rule = {"id": 1, "fields": ["entityId"], "regex": "a", "destination": "d", "fiware_service_path": "/"}
     rules = [rule, {**rule, "regex": ""}, rule, {**rule, "fiware_service_path": "a"}]
     load(tmp_path, json.dumps({"grouping_rules": rules}), ", compat: cygnus-2.19")
@@ -129,7 +129,7 @@ def test_rules_that_cygnus_drops_without_a_word_are_told(tmp_path: Path) -> None
     assert note.message == "grouping rules 2, 4 are left out, as Cygnus does: it groups nothing"
 
 
-def test_one_dropped_rule_is_told_and_valid_ones_are_not(tmp_path: Path) -> None:
+def test_one_dropped_rule_is_reported_and_valid_ones_are_not(tmp_path: Path) -> None:
     load(tmp_path, '{"grouping_rules": [{"id": 1}]}', ", compat: cygnus-2.19")
     assert "grouping rule 1 is left out" in parse_publication(tmp_path / "hotel.yaml").notes[0].message
 

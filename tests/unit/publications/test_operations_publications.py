@@ -79,7 +79,7 @@ def test_everything_else_is_refused(changes: dict[str, Any], message: str) -> No
     assert any(message in finding.message for finding in findings), findings
 
 
-def test_other_kinds_can_not_be_told_in_its_form() -> None:
+def test_other_kinds_can_not_have_its_form() -> None:
     source = {"kind": "ngsi", "connection": "broker", "service": "a"}
     _, findings = validate({"name": "cars", "source": source, "message": {"format": "operations"}})
     assert [finding.message for finding in findings] == ["`format: operations` needs `kind: operations`"]

@@ -134,7 +134,7 @@ def test_a_right_expectation_of_entities_or_attributes_passes(expectation: dict[
         ),
     ],
 )
-def test_a_wrong_expectation_is_told_before_any_run(changes: dict[str, object], found: str) -> None:
+def test_a_wrong_expectation_is_reported_before_any_run(changes: dict[str, object], found: str) -> None:
     assert findings(BROKER, expectations=[BETWEEN | changes]) == [found]
 
 

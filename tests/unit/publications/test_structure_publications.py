@@ -37,7 +37,7 @@ def test_routes_alone_are_enough_too():
     assert publication.topics.routes[0].topics == ("structures-{agency}",)
 
 
-def test_what_nobody_wrote_counts_as_a_default():
+def test_what_the_file_lacks_counts_as_a_default():
     publication = structures(publish={"connection": "other"})
     assert "naming" not in publication.topics.model_fields_set
     assert "media_type" not in publication.source.model_fields_set

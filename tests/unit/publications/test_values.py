@@ -110,7 +110,7 @@ def test_values_are_read_as(section, key, written, read):
         ("quality", "max_quarantined_share", float("nan")),
         ("quality", "expectations", [{"name": "to_be_unique"}]),
         ("retention", "archive_days", 0),
-        ("notify", "mail", ["nobody"]),
+        ("notify", "mail", ["no-address"]),
         ("notify", "mail", "a@example.org, b@example.org"),
         ("notify", "published_within_minutes", 0),
         ("notify", "notifiers", [{"notifier": "SlackNotifier"}]),

@@ -58,9 +58,9 @@ def test_credentials_that_can_not_be_sent_are_refused(credentials) -> None:
 
 def test_a_credential_shows_nowhere() -> None:
     assert "t0ken" not in repr(Credentials.of(tokens=["t0ken"]))
-    with pytest.raises(ConfigurationError) as told:
+    with pytest.raises(ConfigurationError) as raised:
         Credentials.of(tokens=["t0ken\n"])
-    assert "t0ken" not in str(told.value)
+    assert "t0ken" not in str(raised.value)
 
 
 def test_a_second_authorization_opens_nothing() -> None:

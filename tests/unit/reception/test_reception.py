@@ -92,7 +92,7 @@ def test_a_notification_without_a_correlator_gets_one_that_is_kept_too(air: Rece
 
 
 @pytest.mark.parametrize(
-    ("changed", "status", "told"),
+    ("changed", "status", "described"),
     [
         ({"Fiware_Service": "other"}, 400, "not the publication's"),
         ({"Fiware_Service": None}, 400, "not the publication's"),
@@ -107,10 +107,10 @@ def test_a_notification_without_a_correlator_gets_one_that_is_kept_too(air: Rece
         ({"body": b" " * 2001}, 413, "more than 2000 bytes"),
     ],
 )
-def test_what_can_not_be_taken_is_refused_and_not_kept(air: Reception, changed, status: int, told: str) -> None:
+def test_what_can_not_be_taken_is_refused_and_not_kept(air: Reception, changed, status: int, described: str) -> None:
     response = air.post(**changed)
     assert (response.status_code, response.headers["Fiware-Correlator"]) == (status, "c-1; cbnotif=1")
-    assert told in response.json()["description"]
+    assert described in response.json()["description"]
     assert air.entries() == []
 
 
@@ -128,7 +128,7 @@ def test_a_service_in_capitals_is_the_same_service(air: Reception) -> None:
     assert air.post(Fiware_Service="City").status_code == 200
 
 
-def test_a_header_that_stands_twice_is_refused(air: Reception) -> None:
+def test_a_repeated_header_is_refused(air: Reception) -> None:
     twice = [*HEADERS.items(), ("Fiware-ServicePath", "/a")]
     response = httpx.post(air.url, content=BODY, headers=twice)
     assert (response.status_code, "is there twice" in response.text) == (400, True)
@@ -155,7 +155,7 @@ def test_only_who_shows_a_credential_may_notify(air: Reception, authorization: s
     assert ("WWW-Authenticate" in response.headers) == (status == 401)
 
 
-def test_unknown_publications_are_told_only_to_who_may_notify_one(air: Reception) -> None:
+def test_only_clients_that_may_notify_learn_that_a_publication_is_unknown(air: Reception) -> None:
     air.url = air.url.replace("/air", "/water")
     assert [air.post().status_code, air.post(Authorization=None).status_code] == [404, 401]
 

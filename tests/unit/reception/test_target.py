@@ -55,7 +55,7 @@ def test_what_the_publication_selects_is_its_own(tmp_path: Path, headers, conten
 
 
 @pytest.mark.parametrize(
-    ("headers", "content", "source", "told"),
+    ("headers", "content", "source", "described"),
     [
         (HEADERS, body(entity(1), {**entity(2), "type": "bus"}), {}, "the type 'bus' is outside the publication's"),
         (HEADERS, body({"id": "car1"}), {}, "the type '' is outside"),
@@ -67,8 +67,8 @@ def test_what_the_publication_selects_is_its_own(tmp_path: Path, headers, conten
         (LINKED, linked("bus", "truck"), {"api": "ngsi-ld"}, "the type 'bus,truck' is outside"),
     ],
 )
-def test_everything_else_is_refused_with_the_reason(tmp_path: Path, headers, content, source, told: str) -> None:
-    assert told in (refusal(tmp_path, headers, content, **source) or "")
+def test_everything_else_is_refused_with_the_reason(tmp_path: Path, headers, content, source, described: str) -> None:
+    assert described in (refusal(tmp_path, headers, content, **source) or "")
 
 
 @pytest.mark.parametrize(("mode", "expected"), [("notifications", True), ("changes", False), ("full", False)])

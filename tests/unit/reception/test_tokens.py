@@ -39,6 +39,6 @@ def test_without_a_token_nothing_is_taken(tmp_path: Path) -> None:
             credentials(variables)
 
 
-def test_a_file_that_is_not_there_is_told_without_its_content(tmp_path: Path) -> None:
+def test_the_error_of_a_missing_file_has_no_content(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="can't be read: No such file"):
         credentials({}, tmp_path / "nowhere")

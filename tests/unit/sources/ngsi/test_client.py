@@ -25,7 +25,7 @@ Handler = Callable[[httpx.Request], httpx.Response]
 
 @dataclass
 class Clock:
-    """Time that passes only when somebody sleeps."""
+    """Time that passes only during a sleep."""
 
     now: float = 0.0
     slept: list[float] = field(default_factory=list)
@@ -318,7 +318,7 @@ def test_pauses_end_at_the_deadline_of_the_walk(q: str) -> None:
 
 
 def endless(request: httpx.Request) -> httpx.Response:
-    """Always a full page of entities that nobody has seen; they share one time."""
+    """Always a full page of new entities; they share one time."""
     first = int(request.url.params["offset"])
     return listed_at_one_time(first, first + 1)
 
@@ -367,7 +367,7 @@ def test_a_missing_count_is_reported() -> None:
         broker(handle).count(EntityQuery("/a"))
 
 
-def test_a_probe_tells_the_brokers_clock_and_asks_what_needs_the_database() -> None:
+def test_a_probe_returns_the_brokers_clock_and_requests_what_needs_the_database() -> None:
     handle, asked = answering(httpx.Response(200, json=[], headers=DATE))
     assert broker(handle).probe() == datetime(2026, 1, 1, 12, tzinfo=UTC)
     assert (asked[0].url.path, dict(asked[0].url.params)) == ("/v2/subscriptions", {"limit": "1"})

@@ -21,7 +21,7 @@ from contexture.sources.ngsi.query import EntityQuery
 
 CONNECTION = BrokerConnection("http://broker:1026")
 QUESTION = HttpRequest("GET", "/v2/entities", {}, {})
-# One frame of zstd that stands for 2 GB of zeros would be 64 kB; the coding alone decides here.
+# One frame of zstd that represents 2 GB of zeros would be 64 kB; the coding alone decides here.
 ZSTD = b"\x28\xb5\x2f\xfd\x04\x00\x01\x00\x00\x99\xe9\xd8\x51"
 
 

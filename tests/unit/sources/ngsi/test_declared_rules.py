@@ -83,7 +83,7 @@ def test_intervals_pass_only_by_policy(value: str, allowed: bool, expected: list
         # Several types are one name, joined by commas.
         ('{"id":"urn:a:1","type":"Asset,Car"}', [], []),
         ('{"id":"urn:a:1","type":"Asset,a-b"}', [], ["type-syntax"]),
-        # An instance of several stands under the attribute's name and its datasetId.
+        # An instance of several has the attribute's name and its datasetId.
         ('{"id":"urn:a:1","type":"T","my_speed:urn:gps":{"value":1}}', [], []),
         ('{"id":"urn:a:1","type":"T","scope":{"value":"/a"}}', [], []),
         # The names of metadata are made of those of attributes of attributes.
@@ -128,7 +128,7 @@ def test_every_smart_data_models_sample_is_listed() -> None:
 LINKED_DATA_SAMPLES = {
     # Ids and relationships are URIs; Properties have no type of their own that a value could belie.
     "Device/Device": [],
-    # A URL with slashes is a URI; `Date-Time` is a type of nobody's, so its value is no moment.
+    # A URL with slashes is a URI; `Date-Time` is no known type, so its value is no moment.
     "Environment/MosquitoDensity": [],
     # deviceInfo below municipalityInfo is a Property with a value; every DateTime names its zone.
     "Streetlighting/Streetlight": [],

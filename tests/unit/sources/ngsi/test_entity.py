@@ -94,7 +94,7 @@ def test_a_time_with_another_zone_is_the_same_moment_in_utc() -> None:
     assert parse_entity(body, service="s").modified_at == datetime(2021, 3, 11, 10, 21, 2, tzinfo=UTC)
 
 
-def test_the_broker_s_time_of_an_attribute_is_told_apart_from_the_users_metadata() -> None:
+def test_the_broker_s_time_of_an_attribute_is_distinguished_from_the_users_metadata() -> None:
     time = '{"type":"DateTime","value":"2026-11-21T05:39:00.500Z"}'
     body = (
         '{"id":"i","type":"t",'
@@ -124,7 +124,7 @@ def test_the_key_values_form_of_a_key_only_walk_is_understood() -> None:
 
 
 @pytest.mark.parametrize("body", [b'{"type":"t"}', b'{"id":null,"type":"t"}', b'{"id":7,"type":"t"}'])
-def test_an_id_that_is_no_string_stands_as_an_empty_one(body: bytes) -> None:
+def test_an_id_that_is_no_string_is_an_empty_one(body: bytes) -> None:
     assert parse_entity(body, service="s").identity == ContextIdentity("s", "/", "", "t")
 
 

@@ -45,7 +45,7 @@ def test_what_is_not_as_it_should_be_is_unknown(body: bytes, expected: EntityHea
     ("scalar", "name"),
     [(b"5", "5"), (b"-1.5", "-1.5"), (b"true", "true"), (b"12345678901234567890123", "12345678901234567890123")],
 )
-def test_an_id_or_type_that_is_no_text_stands_in_its_text_form(scalar: bytes, name: str) -> None:
+def test_an_id_or_type_that_is_no_text_has_its_text_form(scalar: bytes, name: str) -> None:
     head = read_entity_head(b'{"id":%s,"type":%s}' % (scalar, scalar), "/a")
     assert head.identity == ("/a", name, name)
 

@@ -14,11 +14,11 @@ CONNECTION = BrokerConnection("http://broker:1026")
 
 
 @pytest.mark.parametrize("flavour", ["orion-ld", "scorpio", "stellio"])
-def test_a_linked_data_broker_is_told_by_what_only_it_has(flavour: str) -> None:
+def test_a_linked_data_broker_is_detected_by_what_only_it_has(flavour: str) -> None:
     assert detect(CONNECTION, transport=LinkedDataNetwork(flavour).transport()) == flavour
 
 
-def test_orion_is_told_by_its_version() -> None:
+def test_orion_is_detected_by_its_version() -> None:
     network = LinkedDataNetwork("orion-ld")
     network.broker.face = None
     assert detect(CONNECTION, transport=network.transport()) == "orion"

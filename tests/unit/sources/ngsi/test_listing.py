@@ -1,4 +1,4 @@
-"""A page of entities, cut into its items whatever stands in one of them."""
+"""A page of entities, split into its items whatever one of them contains."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_an_empty_list_has_no_items(empty: bytes) -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"{}", b"[1", b"[1,", b"[1,]", b"[,1]", b"[1 2]", b"[1]x", b"[1][2]", b"[\\ud800]", b"<html>"]
 )
-def test_what_is_no_list_is_told(body: bytes) -> None:
+def test_what_is_no_list_is_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         split_entity_list(body)
 

@@ -1,4 +1,4 @@
-"""Entities against the JSON Schemas of their types: offline, with references, and told without their data."""
+"""Entities against the JSON Schemas of their types: offline, with references, and errors without their data."""
 
 from __future__ import annotations
 

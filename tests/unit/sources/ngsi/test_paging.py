@@ -132,7 +132,7 @@ def test_slices_of_a_quiet_store_meet_what_one_walk_meets_in_its_order(
     entities = Entities(created)
     slices = sliced(EntityQuery("/", page_size=limit), sorted(cuts))
     walked = [row.id for query in slices for row in walk_query(entities, query, iter(()))]
-    # What stands exactly at a cut belongs to both sides; the first slice may look beyond its end.
+    # What is exactly at a cut belongs to both sides; the first slice may look beyond its end.
     assert list(dict.fromkeys(walked)) == sorted(created, key=lambda id_: (created[id_], id_))
 
 
@@ -248,7 +248,7 @@ def test_an_empty_page_is_asked_for_again() -> None:
     assert seen.following is not None
 
 
-def test_the_cursor_stands_where_two_rows_vouch_for_it() -> None:
+def test_the_cursor_moves_to_a_time_that_two_rows_show() -> None:
     following = KeysetCursor("dateCreated", None, 3).advance(Answer([row("a", 1), row("b", 2), row("c", 3)])).following
     assert following is not None
     assert (following.since, following.offset) == ("2026-01-01T00:00:00.002Z", 0)
@@ -266,7 +266,7 @@ def test_a_row_that_left_from_before_the_overlap_starts_the_ties_again() -> None
         KeysetCursor("dateCreated", text(1000), 3).advance(Answer([row("a", 1), row("b", 1), row("c", 1)])).following
     )
     assert stepped is not None
-    step = stepped.advance(Answer([row("d", 1), row("e", 1)]))  # `a` is gone, so `c` now stands before the offset
+    step = stepped.advance(Answer([row("d", 1), row("e", 1)]))  # `a` is gone, so `c` is now before the offset
     assert step.fresh == (0, 1)
     assert step.following is not None
     assert (step.following.since, step.following.offset) == (text(1000), 0)

@@ -48,7 +48,7 @@ SINCE = [
     ("/", "bike4", "bike", NONE, "57.812"),
     ("/", "car1", "car", NONE, "57.817"),
 ]
-# Without the builtin servicePath nobody can tell the two car1 apart.
+# Without the builtin servicePath the two car1 cannot be distinguished.
 EVERYTHING = [
     ("/", "car1", "car", WHOLE, None),
     *(("/", f"car{number}", "car", SPEED, None) for number in range(2, 8)),
@@ -137,8 +137,8 @@ def test_every_recorded_entity_is_taken_apart(number: int) -> None:
 @pytest.mark.parametrize("number", ENTITIES)
 def test_the_pull_sees_the_same_of_every_recorded_entity(number: int) -> None:
     heads = [read_entity_head(body, path) for body, path in answered(number)]
-    told = [path if path != "/" else None for path, *_ in ENTITIES[number]]
-    assert [each.path for each in heads] == told
+    expected = [path if path != "/" else None for path, *_ in ENTITIES[number]]
+    assert [each.path for each in heads] == expected
     assert [(each.id, each.type) for each in heads] == [(id_, type_) for _, id_, type_, *_ in ENTITIES[number]]
     assert [moment(each.modified) for each in heads] == [moment(modified) for *_, modified in ENTITIES[number]]
 
@@ -159,7 +159,7 @@ def test_no_recorded_entity_is_left_out() -> None:
     assert found == set(ENTITIES)
 
 
-# What is refused for good, so that a person is told at once; and what is worth another try.
+# What is refused for good, so that a person learns it immediately; and what is worth another try.
 REFUSED = {
     400: [
         15,
@@ -191,7 +191,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("status", "numbers"), REFUSED.items())
-def test_recorded_refusals_are_told_by_what_to_do(status: int, numbers: list[int]) -> None:
+def test_recorded_refusals_lead_to_errors_by_what_to_do(status: int, numbers: list[int]) -> None:
     for number in numbers:
         recorded = RECORDED[number]["response"]
         assert recorded["status"] == status

@@ -11,7 +11,7 @@ from contexture.publications import Publication
 from contexture.sources.ngsi.rules.catalogue import RULES, EntityRuleOptions, severities, unknown_rules
 
 
-def test_each_rule_stands_once_with_a_description() -> None:
+def test_each_rule_is_listed_once_with_a_description() -> None:
     assert len({rule.name for rule in RULES}) == len(RULES)
     assert all(rule.description and not rule.description.endswith(".") for rule in RULES)
 

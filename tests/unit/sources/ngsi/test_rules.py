@@ -151,7 +151,7 @@ def test_a_moment_that_is_no_text_is_no_moment() -> None:
     assert broken_by_attribute('{"type":"DateTime","value":1480489200}') == [("datetime", "warning")]
 
 
-def test_an_interval_is_told_as_one() -> None:
+def test_an_interval_is_reported_as_one() -> None:
     body = '{"id":"i","type":"t","a":{"type":"DateTime","value":"2016-12-07T11:10:00Z/2016-12-07T11:15:00Z"}}'
     assert violations_of(body) == [
         Violation(
@@ -206,7 +206,7 @@ def test_the_six_geometries_are_accepted(geometry: str) -> None:
         ('{"type":"MultiPolygon","coordinates":[[[[0,0],[0,1],[1,1],[1,0]]]]}', "isn't closed"),
     ],
 )
-def test_other_geometries_are_told_with_their_reason(geometry: str, reason: str) -> None:
+def test_other_geometries_are_reported_with_their_reason(geometry: str, reason: str) -> None:
     found = violations_of(f'{{"id":"i","type":"t","a":{{"type":"geo:json","value":{geometry}}}}}')
     assert [(violation.rule, violation.severity) for violation in found] == [("geojson", "warning")]
     with pytest.raises(ValueError, match=reason):
@@ -229,7 +229,7 @@ def test_a_point_without_a_position_is_named(coordinates: str, is_named: bool) -
 
 
 @pytest.mark.parametrize("kind", ["geo:point", "geo:line", "geo:box", "geo:polygon"])
-def test_older_forms_of_places_are_told(kind: str) -> None:
+def test_older_forms_of_places_are_reported(kind: str) -> None:
     assert broken_by_attribute(f'{{"type":"{kind}","value":"41.3, 2.1"}}') == [("geo-legacy", "warning")]
 
 
@@ -237,7 +237,7 @@ def test_older_forms_of_places_are_told(kind: str) -> None:
     ("kind", "expected"),
     [("Text", True), ("Boolean", True), ("DateTime", True), ("geo:json", True), ("None", False), ("custom", False)],
 )
-def test_null_is_told_where_the_type_needs_a_value(kind: str, expected: bool) -> None:
+def test_null_is_reported_where_the_type_needs_a_value(kind: str, expected: bool) -> None:
     found = broken_by_attribute(f'{{"type":"{kind}","value":null}}')
     assert found == ([("null-value", "warning")] if expected else [])
 
@@ -290,7 +290,7 @@ def test_a_service_path_that_a_user_attribute_hides_is_refused() -> None:
         ("2050-01-01T00:00:00.000Z", [("shadowed-builtin", "error")]),
     ],
 )
-def test_a_builtin_ahead_of_the_brokers_clock_is_told(name: str, time: str, expected: list[tuple[str, str]]) -> None:
+def test_a_time_ahead_of_the_brokers_clock_is_reported(name: str, time: str, expected: list[tuple[str, str]]) -> None:
     assert broken(f'{{"id":"i","type":"t","{name}":{{"type":"DateTime","value":"{time}"}}}}') == expected
 
 

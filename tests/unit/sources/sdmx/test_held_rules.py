@@ -49,14 +49,14 @@ def test_a_reference_dangles_if_nothing_that_is_held_fits(reference: str, held: 
 
 
 def test_what_this_run_deletes_is_held_no_more() -> None:
-    told = [flow(structure("2.0"))]
-    assert check_consistency(told, {structure("2.0"): b"x"}, gone=[structure("2.0")]) == [
+    new = [flow(structure("2.0"))]
+    assert check_consistency(new, {structure("2.0"): b"x"}, gone=[structure("2.0")]) == [
         warned(FLOW, "dangling-reference", f"'{structure('2.0')}' isn't held")
     ]
-    assert check_consistency(told, {structure("2.0"): b"x"}, gone=[structure("1.0")]) == []
+    assert check_consistency(new, {structure("2.0"): b"x"}, gone=[structure("1.0")]) == []
 
 
-def test_what_the_registry_shows_is_held_though_nobody_publishes_it() -> None:
+def test_what_the_registry_shows_is_there_though_it_is_not_published() -> None:
     assert check_consistency([flow(structure("2.0+.0"))], {}, shown=[structure("2.0.0")]) == []
 
 
@@ -72,7 +72,7 @@ def test_what_the_registry_shows_is_held_though_nobody_publishes_it() -> None:
         (["*=*:*(~)", "DataStructure=*:*(2.0)"], True),
     ],
 )
-def test_a_reference_to_what_nobody_selected_is_not_judged(select: list[str], dangles: bool) -> None:
+def test_a_reference_to_an_unselected_structure_is_not_checked(select: list[str], dangles: bool) -> None:
     options = StructureRuleOptions(selectors=tuple(map(Selector.parse, select)))
     assert bool(check_consistency([flow(structure("2.0"))], {}, options)) is dangles
 
@@ -98,14 +98,14 @@ def test_a_new_version_comes_after_those_that_were_published(
 
 
 def test_versions_that_come_together_are_in_no_order() -> None:
-    told = [PublishedStructure(structure("2.0"), b"2"), PublishedStructure(structure("1.0"), b"1")]
-    assert check_consistency(told, {}) == []
-    assert check_consistency(told, {}, in_turn=True) == [
+    new = [PublishedStructure(structure("2.0"), b"2"), PublishedStructure(structure("1.0"), b"1")]
+    assert check_consistency(new, {}) == []
+    assert check_consistency(new, {}, in_turn=True) == [
         warned(structure("1.0"), "version-order", "version 1.0 is new, and 2.0 was published before it")
     ]
 
 
-def test_a_version_that_was_published_before_may_be_told_again() -> None:
+def test_a_version_that_was_published_before_may_come_again() -> None:
     assert (
         check_consistency(
             [PublishedStructure(structure("1.0"), b"other")], {structure("1.0"): b"x", structure("2.0"): b"y"}
@@ -115,7 +115,7 @@ def test_a_version_that_was_published_before_may_be_told_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "is_told"),
+    ("candidate", "is_reported"),
     [
         (PublishedStructure(structure("2.3.1"), b"other"), True),
         (PublishedStructure(structure("2.3.1"), b"same"), False),
@@ -125,54 +125,55 @@ def test_a_version_that_was_published_before_may_be_told_again() -> None:
         (PublishedStructure(structure("2.3"), b"same", is_final=True), False),
     ],
 )
-def test_what_is_final_keeps_its_content(told: PublishedStructure, is_told: bool) -> None:
-    version = told.urn.rpartition("(")[2].rstrip(")")
+def test_what_is_final_keeps_its_content(candidate: PublishedStructure, is_reported: bool) -> None:
+    version = candidate.urn.rpartition("(")[2].rstrip(")")
     message = f"version {version} is final, and its content isn't the one that was published"
-    expected = [warned(told.urn, "final-content", message)] if is_told else []
-    assert check_consistency([told], {told.urn: b"same"}) == expected
+    expected = [warned(candidate.urn, "final-content", message)] if is_reported else []
+    assert check_consistency([candidate], {candidate.urn: b"same"}) == expected
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "is_told"), [(False, True, False), (True, True, True), (True, False, True), (None, True, True)]
+    ("before", "now", "is_reported"),
+    [(False, True, False), (True, True, True), (True, False, True), (None, True, True)],
 )
 def test_what_was_published_as_final_keeps_its_content_and_a_draft_may_be_made_final(
-    before: bool | None, now: bool, is_told: bool
+    before: bool | None, now: bool, is_reported: bool
 ) -> None:
-    told = PublishedStructure(structure("2.3"), b"other", is_final=now)
-    final = {} if before is None else {told.urn: before}
-    assert bool(check_consistency([told], {told.urn: b"same"}, final=final)) is is_told
+    candidate = PublishedStructure(structure("2.3"), b"other", is_final=now)
+    final = {} if before is None else {candidate.urn: before}
+    assert bool(check_consistency([candidate], {candidate.urn: b"same"}, final=final)) is is_reported
 
 
 def test_what_was_made_final_in_this_run_is_final_from_then_on() -> None:
     urn = structure("2.3")
-    told = [
+    new = [
         PublishedStructure(urn, b"a"),
         PublishedStructure(urn, b"b", is_final=True),
         PublishedStructure(urn, b"c", is_final=True),
     ]
-    broken = check_consistency(told, {urn: b"0"}, final={urn: False}, in_turn=True)
+    broken = check_consistency(new, {urn: b"0"}, final={urn: False}, in_turn=True)
     assert [each.violation.rule for each in broken] == ["final-content"]
 
 
-def test_changes_told_in_turn_are_each_compared_with_the_one_before() -> None:
-    told = [
+def test_changes_in_sequence_are_each_compared_with_the_one_before() -> None:
+    new = [
         PublishedStructure(structure("2.3.1"), b"a"),
         PublishedStructure(structure("2.3.1"), b"b"),
         PublishedStructure(structure("2.3.1"), b"b"),
     ]
-    assert [broken.violation.rule for broken in check_consistency(told, {}, in_turn=True)] == ["final-content"]
+    assert [broken.violation.rule for broken in check_consistency(new, {}, in_turn=True)] == ["final-content"]
 
 
 def test_a_publication_says_how_grave_it_is() -> None:
-    told = [flow(structure("2.0"), CONCEPTS)]
+    new = [flow(structure("2.0"), CONCEPTS)]
     errors = StructureRuleOptions(severities=severities({"dangling-reference": "error"}))
-    assert check_consistency(told, {}, errors) == [
+    assert check_consistency(new, {}, errors) == [
         ConsistencyViolation(
             FLOW, Violation("dangling-reference", "error", f"'{structure('2.0')}' isn't held (and 1 more)")
         )
     ]
     off = StructureRuleOptions(severities=severities({"dangling-reference": "off"}))
-    assert check_consistency(told, {}, off) == []
+    assert check_consistency(new, {}, off) == []
 
 
 def test_a_name_that_is_no_urn_is_compared_with_nothing() -> None:
@@ -185,11 +186,11 @@ VERSIONS = st.sampled_from(["1.0", "1.1", "2.0.0", "2.0.0-draft", "2.1.0", "3.0.
 
 
 @given(st.lists(VERSIONS, unique=True), st.lists(VERSIONS))
-def test_telling_what_was_published_as_it_was_breaks_nothing(versions: list[str], again: list[str]) -> None:
+def test_repeating_what_was_published_breaks_no_rule(versions: list[str], again: list[str]) -> None:
     state = {structure(version): version.encode() for version in versions}
-    told = [
+    new = [
         PublishedStructure(structure(version), version.encode(), tuple(state))
         for version in again
         if version in versions
     ]
-    assert check_consistency(told, state, in_turn=True) == []
+    assert check_consistency(new, state, in_turn=True) == []

@@ -1,4 +1,4 @@
-"""What holds for every message: nothing is lost, and the hash tells content and only content."""
+"""What holds for every message: nothing is lost, and the hash shows content and only content."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ CHILDREN = st.lists(st.sampled_from(["Codelist", "Dataflow", "Novelty", "Concept
 
 @LAW
 @given(st.lists(CHILDREN, max_size=3), CHILDREN, CHILDREN, st.integers(20, 300))
-def test_every_child_of_ml_is_an_artefact_or_told(containers, direct, beside, size):
+def test_every_child_of_ml_is_an_artefact_or_reported(containers, direct, beside, size):
     numbers = count()
 
     def written(name: str) -> str:
@@ -168,8 +168,8 @@ def test_every_child_of_ml_is_an_artefact_or_told(containers, direct, beside, si
     whole = whole.replace("</mes:Structures>", f"{''.join(bare)}</mes:Structures>{''.join(outside)}")
     parts = split(Dripping(whole.encode(), size))
     assert [artefact.content.decode() for artefact in parts] == [*(each for some in inside for each in some), *bare]
-    told = [whole.encode()[finding.offset :].decode() for finding in parts.findings]
-    assert [rest.startswith(each) for rest, each in zip(told, outside, strict=True)] == [True] * len(outside)
+    outside_texts = [whole.encode()[finding.offset :].decode() for finding in parts.findings]
+    assert [rest.startswith(each) for rest, each in zip(outside_texts, outside, strict=True)] == [True] * len(outside)
 
 
 MEMBERS = st.dictionaries(
@@ -180,7 +180,7 @@ MEMBERS = st.dictionaries(
 
 @LAW
 @given(MEMBERS, st.integers(20, 300))
-def test_every_child_of_json_is_an_artefact_or_told(data, size):
+def test_every_child_of_json_is_an_artefact_or_reported(data, size):
     message = structures.sdmx_json("2.0", data)
     parts = split(Dripping(message.encode(), size))
     kept = [json.loads(artefact.content) for artefact in parts]
@@ -233,7 +233,7 @@ def test_white_space_that_is_content_counts():
     assert hash_of(f"{html} <com:Name/>") == hash_of(f"{html}<com:Name/>")
 
 
-def test_a_prefix_in_a_value_that_is_a_name_stands_for_its_namespace():
+def test_a_prefix_in_a_value_that_is_a_name_represents_its_namespace():
     def hash_of(prefix: str, type_: str) -> bytes:
         inside = f'<com:Text xsi:type="{type_}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"/>'
         message = structures.ml("2.1", ("Codelists", f'<str:Codelist id="A">{inside}</str:Codelist>'))

@@ -76,7 +76,7 @@ def test_a_late_bound_version_is_the_latest_that_fits():
         assert reference_order({**flow_first, FLOW: [codelist(reference)]}).cycles == ((codelist(meant), FLOW),)
 
 
-def test_a_version_that_stands_for_all_or_can_not_be_read_is_any():
+def test_a_version_for_all_or_an_unreadable_one_is_any():
     lists = {codelist("1.0"): [FLOW], codelist("2.0"): [FLOW]}
     for reference in ("*", "1+.0+.0"):
         assert reference_order({**lists, FLOW: [codelist(reference)]}).cycles == ((*lists, FLOW),)
@@ -102,7 +102,7 @@ def test_what_is_not_there_and_what_an_artefact_says_of_itself_does_not_matter()
     assert found.cycles == ()
 
 
-def test_a_cycle_is_told_and_what_is_around_it_stays_in_order():
+def test_a_cycle_is_reported_and_what_is_around_it_stays_in_order():
     references = {CODES: [], CONCEPTS: [CODES, STRUCTURE], STRUCTURE: [CONCEPTS], FLOW: [STRUCTURE], AGENCIES: [FLOW]}
     found = reference_order(references)
     assert found.urns == (CODES, CONCEPTS, STRUCTURE, FLOW, AGENCIES)

@@ -1,4 +1,4 @@
-"""Each rule that one structure can break, with what a person is told."""
+"""Each rule that one structure can break, with its message."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_structure_without_a_urn_is_an_error_that_says_what_is_missing() -> No
     ]
 
 
-def test_a_concept_that_stands_alone_has_no_urn() -> None:
+def test_a_concept_outside_of_a_scheme_has_no_urn() -> None:
     concept = '<str:Concept id="FREQ" agencyID="BIS"><str:Name xml:lang="en">F</str:Name></str:Concept>'
     assert found(one(structures.ml("2.0", ("Concepts", concept)))) == [
         ("urn-missing", "error", "'Concept' 'FREQ' isn't maintainable, so that it has no URN")
@@ -163,12 +163,12 @@ def test_what_is_too_large_for_its_schema_is_let_pass() -> None:
     assert check(wrong, StructureRuleOptions(largest_schema_bytes=wrong.size)) != []
 
 
-@pytest.mark.parametrize(("rules", "is_told"), [({}, True), ({"schema": "off"}, False)])
-def test_json_is_validated_unless_a_publication_turns_the_rule_off(rules: dict[str, str], is_told: bool) -> None:
+@pytest.mark.parametrize(("rules", "is_reported"), [({}, True), ({"schema": "off"}, False)])
+def test_json_is_validated_unless_a_publication_turns_the_rule_off(rules: dict[str, str], is_reported: bool) -> None:
     wrong = one(structures.sdmx_json("2.0", {"codelists": [{**structures.CODELIST_JSON, "codes": 7}]}))
     options = StructureRuleOptions.for_publication(registry_publication(("*=ECB:*(*)",), rules=rules))
     assert options.selectors == (Selector.parse("*=ECB:*(*)"),)
-    assert ("schema" in [violation.rule for violation in check(wrong, options)]) is is_told
+    assert ("schema" in [violation.rule for violation in check(wrong, options)]) is is_reported
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_ids_are_compared_within_one_place_and_among_items_of_one_kind() -> None
     assert [rule for rule, _, _ in found(one(structures.ml("2.1", ("CategorySchemes", twice))))] == ["duplicate-item"]
 
 
-def test_codes_of_2_0_are_told_apart_by_their_values() -> None:
+def test_codes_of_2_0_are_distinguished_by_their_values() -> None:
     code = '<str:Code value="A"><str:Description xml:lang="en">Annual</str:Description></str:Code>'
     twice = structures.CODELIST_2_0.replace(code, code * 2)
     assert found(one(structures.ml("2.0", ("CodeLists", twice)))) == [

@@ -61,7 +61,7 @@ def lost(artefact: Artefact, target: Format) -> str:
         ),
     ],
 )
-def test_what_a_structure_loses_is_told(name: str, target: Format, expected: Mapping[str, str]) -> None:
+def test_what_a_structure_loses_is_reported(name: str, target: Format, expected: Mapping[str, str]) -> None:
     found: dict[str, str] = {}
     with (samples_or_skip() / "sdmx" / name).open("rb") as stream:
         for artefact in split(stream):

@@ -42,7 +42,7 @@ def test_what_is_left_without_a_urn_are_the_concepts_of_2_0():
     assert {finding.code for artefact in unnamed for finding in artefact.findings} == {"not-maintainable"}
 
 
-def test_the_same_codelist_is_told_alike_by_two_formats():
+def test_the_same_codelist_is_alike_in_two_formats():
     folder = samples_or_skip() / "sdmx"
     names = ("fusion/FMR_CL_FREQ.fusion.json", "json20/FMR_CL_FREQ.json")
     found = [next(split(BytesIO((folder / name).read_bytes()))) for name in names]

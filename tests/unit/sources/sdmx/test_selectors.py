@@ -122,7 +122,7 @@ def test_the_urn_of_an_artefact_is_a_selector_of_it_alone(urn):
 
 
 @given(st.lists(URNS.map(str), unique=True), st.sampled_from(["~", "+", "*", "1.0+.0", "1.0"]), st.randoms())
-def test_what_is_meant_does_not_depend_on_the_order_of_what_is_held(urns, version, random):
+def test_the_selection_does_not_depend_on_the_order_of_what_is_held(urns, version, random):
     selector = Selector.parse(f"*=*:*({version})")
     shuffled = random.sample(urns, len(urns))
     assert set(selector.select(urns)) == set(selector.select(shuffled))

@@ -1,4 +1,4 @@
-"""Splitting SDMX-JSON and Fusion-JSON: own bytes, nothing lost, everything odd told."""
+"""Splitting SDMX-JSON and Fusion-JSON: own bytes, nothing lost, everything odd reported."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_header_at_the_end_is_found_where_the_stream_can_be_read_twice():
     assert found.findings == ()
 
 
-def test_a_header_at_the_end_of_a_stream_is_told_to_be_missing():
+def test_a_header_at_the_end_of_a_stream_is_reported_as_missing():
     class Stream:
         def __init__(self) -> None:
             self.read = BytesIO(
@@ -73,7 +73,7 @@ def test_a_header_at_the_end_of_a_stream_is_told_to_be_missing():
     assert [finding.code for finding in found.findings] == ["late-header", "notice"]
 
 
-def test_an_unknown_kind_is_split_and_told():
+def test_an_unknown_kind_is_split_and_reported():
     declared = f"{OF}future.Novelty=X:N(1.0)"
     [artefact] = parts(structures.sdmx_json("2.1", {"novelties": [{"id": "N", "urn": declared}]}))
     assert (artefact.kind, artefact.urn) == ("novelties", declared)
@@ -133,7 +133,7 @@ def test_the_canonical_form_has_sorted_keys_and_numbers_as_they_are_written():
     assert artefact.content_hash == sha256(b'{"agencyID":"X","b":[1.50,-0,1E2],"id":"A"}').digest()
 
 
-def test_what_stands_beside_structures_is_told():
+def test_what_is_beside_structures_is_reported():
     message = json.dumps(
         {
             "meta": structures.meta("2.0"),
@@ -153,7 +153,7 @@ def test_what_stands_beside_structures_is_told():
     ]
 
 
-def test_brackets_and_quotes_in_texts_mislead_nobody():
+def test_brackets_and_quotes_in_texts_have_no_effect():
     tricky = {
         "id": "A",
         "agencyID": "X",

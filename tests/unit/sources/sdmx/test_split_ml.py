@@ -1,4 +1,4 @@
-"""Splitting SDMX-ML: own bytes, nothing lost, everything odd told."""
+"""Splitting SDMX-ML: own bytes, nothing lost, everything odd reported."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_kinds_of_a_container_may_differ():
     ]
 
 
-def test_an_unknown_kind_is_split_and_told():
+def test_an_unknown_kind_is_split_and_reported():
     declared = f"{OF}future.Novelty=X:N(1.0)"
     novelty = f'<str:Novelty id="N" agencyID="X" urn="{declared}"><str:Part/></str:Novelty>'
     [artefact] = artefacts(structures.ml("3.1", ("Novelties", novelty)))
@@ -89,7 +89,7 @@ def test_an_unknown_kind_without_a_urn_is_kept_without_one():
     assert [finding.code for finding in artefact.findings] == ["unknown-kind", "no-identity"]
 
 
-def test_concepts_of_their_own_are_kept_and_told():
+def test_concepts_of_their_own_are_kept_and_reported():
     concept = '<str:Concept id="FREQ" agencyID="BIS"><str:Name>Frequency</str:Name></str:Concept>'
     [artefact] = artefacts(structures.ml("2.0", ("Concepts", concept)))
     assert (artefact.kind, artefact.urn, artefact.content) == ("Concept", None, concept.encode())
@@ -102,7 +102,7 @@ def test_an_artefact_without_agency_has_no_urn():
     assert [finding.code for finding in artefact.findings] == ["no-identity"]
 
 
-def test_a_declared_urn_that_differs_is_told_and_not_believed():
+def test_a_declared_urn_that_differs_is_reported_and_not_used():
     wrong = f"{OF}codelist.Codelist=X:B(1.0)"
     [artefact] = artefacts(structures.ml("2.1", ("Codelists", f'<str:Codelist id="A" agencyID="X" urn="{wrong}"/>')))
     assert (artefact.urn, artefact.declared_urn) == (f"{OF}codelist.Codelist=X:A(1.0)", wrong)
@@ -111,7 +111,7 @@ def test_a_declared_urn_that_differs_is_told_and_not_believed():
     ]
 
 
-def test_what_stands_beside_structures_is_told():
+def test_what_is_beside_structures_is_reported():
     message = structures.ml("2.1", ("Codelists", f"stray{structures.CODELIST_2_1}")).replace(
         "</mes:Structures>",
         '</mes:Structures><f:Footer xmlns:f="urn:f"><f:Message code="510"/></f:Footer><mes:Odd><mes:Odder/></mes:Odd>',

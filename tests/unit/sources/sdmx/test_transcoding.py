@@ -1,4 +1,4 @@
-"""Converting structures into other formats, and telling what is lost."""
+"""Converting structures into other formats, and listing what is lost."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def members(artefact: Artefact) -> Mapping[str, Any]:
 
 
 @pytest.mark.parametrize("target", [each for each in TARGETS if each is not Format.SDMX_ML_2_1])
-def test_a_structure_keeps_its_urn_and_tells_what_it_lost(target: Format) -> None:
+def test_a_structure_keeps_its_urn_and_lists_what_it_lost(target: Format) -> None:
     source = frequencies()
 
     found = transcode(source, target, NOON)
@@ -134,7 +134,7 @@ def test_a_constraint_has_the_name_of_its_format() -> None:
     assert named_in(name, Format.SDMX_ML_2_1) == constraint.urn
 
 
-def test_an_extension_that_pysdmx_stumbles_over_is_told_as_lost() -> None:
+def test_an_extension_that_pysdmx_can_not_read_is_reported_as_lost() -> None:
     extended = (
         '<str:Codelist id="CL" agencyID="X" version="1.0"><com:Name xml:lang="en">C</com:Name>'
         '<str:Code id="A"><com:Name xml:lang="en">A</com:Name></str:Code>'
@@ -198,7 +198,7 @@ _TEXTS = st.dictionaries(_LANGUAGES, st.text("abcé", min_size=1, max_size=5), m
 
 @settings(max_examples=30)
 @given(st.dictionaries(st.from_regex(r"[A-Z]{1,4}", fullmatch=True), _TEXTS, min_size=1, max_size=4))
-def test_each_text_is_kept_in_its_language_or_told_as_lost(codes: Mapping[str, Mapping[str, str]]) -> None:
+def test_each_text_is_kept_in_its_language_or_reported_as_lost(codes: Mapping[str, Mapping[str, str]]) -> None:
     names = {
         code: "".join(f'<com:Name xml:lang="{language}">{text}</com:Name>' for language, text in texts.items())
         for code, texts in codes.items()

@@ -70,7 +70,7 @@ def test_fusion_json_has_no_schema():
     assert VALIDATOR.marked(artefact) is artefact
 
 
-def test_what_is_too_large_to_be_checked_is_told():
+def test_what_is_too_large_to_be_checked_is_reported():
     artefact = one(structures.ml("2.1", ("Codelists", structures.CODELIST_2_1)))
     marked = SchemaValidator(largest_bytes=100).marked(artefact)
     assert [str(finding) for finding in marked.findings] == [

@@ -82,7 +82,7 @@ def test_a_broker_that_grants_smaller_pages_is_read_in_those() -> None:
     assert network.asked[3].url.params["limit"] == "30"
 
 
-def test_what_goes_away_between_pages_hides_nobody_else() -> None:
+def test_an_entity_deleted_between_pages_hides_no_other() -> None:
     network = stocked("stellio", 300)
     gone: list[str] = []
 
@@ -350,7 +350,7 @@ def test_a_tenant_that_the_broker_does_not_know_is_named() -> None:
     assert "source.service" in raised.value.next_step
 
 
-def test_a_refusal_is_told_by_the_name_of_its_problem_and_without_its_words() -> None:
+def test_a_refusal_shows_the_name_of_its_problem_without_its_text() -> None:
     """Clause 6.3.3, RFC 7807: the types stand below https://uri.etsi.org/ngsi-ld/errors/."""
     problem = {"type": "https://uri.etsi.org/ngsi-ld/errors/BadRequestData", "title": "bad", "detail": "hunter2"}
     transport = httpx.MockTransport(lambda _request: httpx.Response(400, json=problem))
@@ -369,7 +369,7 @@ def test_a_refusal_is_told_by_the_name_of_its_problem_and_without_its_words() ->
         (httpx.Response(501, json={"type": "https://uri.etsi.org/ngsi-ld/errors/OperationNotSupported"}), "selection"),
     ],
 )
-def test_whatever_refuses_is_told_what_to_do_about(answer: httpx.Response, expected: str) -> None:
+def test_each_refusal_has_a_next_step(answer: httpx.Response, expected: str) -> None:
     transport = httpx.MockTransport(lambda _request: answer)
     broker = NgsiLdClient(BrokerConnection("http://broker"), "", budget=QUICK, transport=transport)
     with pytest.raises(ConfigurationError) as raised:

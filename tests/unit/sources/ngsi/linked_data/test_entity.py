@@ -57,7 +57,7 @@ def test_every_kind_of_attribute_has_its_ngsiv2_form(given: object, type_: str, 
     assert attribute(given) == {"type": type_, "value": value, "metadata": {}}
 
 
-def test_what_stands_beside_the_value_becomes_metadata() -> None:
+def test_other_members_than_the_value_become_metadata() -> None:
     given = {
         "type": "Property",
         "value": 50,
@@ -78,7 +78,7 @@ def test_what_stands_beside_the_value_becomes_metadata() -> None:
     }
 
 
-def test_instances_of_one_attribute_are_told_apart_by_their_dataset() -> None:
+def test_instances_of_one_attribute_are_distinguished_by_their_dataset() -> None:
     """Clause 4.5.5: several instances with datasetId, at most one default instance without."""
     entity = parsed(
         speed=[
@@ -92,7 +92,7 @@ def test_instances_of_one_attribute_are_told_apart_by_their_dataset() -> None:
     assert entity.attribute_name("speed:urn:gps") == AttributeName("speed", "urn:gps")
 
 
-def test_two_instances_that_nothing_tells_apart_are_refused() -> None:
+def test_two_indistinguishable_instances_are_refused() -> None:
     with pytest.raises(EntityError, match="two instances of 'speed'"):
         parsed(speed=[{"type": "Property", "value": 1}, {"type": "Property", "value": 2}])
 
@@ -115,7 +115,7 @@ def test_a_list_of_something_else_than_instances_is_left_to_the_rules(value: lis
         ("plain", "'a' isn't an object with a value"),
     ],
 )
-def test_an_attribute_without_a_value_is_told_by_the_member_that_its_kind_asks_for(value: object, message: str) -> None:
+def test_an_attribute_without_a_value_is_reported_with_the_member_of_its_kind(value: object, message: str) -> None:
     found = check_entity(parsed(a=value), EntityRuleOptions(linked_data=True))
 
     assert [(each.rule, each.message) for each in found] == [("attr-shape", message)]
@@ -149,7 +149,7 @@ def test_a_scope_is_an_attribute_and_no_service_path() -> None:
     assert entity.attributes["scope"] == {"type": "Text", "value": "/Madrid/Centro", "metadata": {}}
 
 
-def test_the_brokers_members_are_told_apart_and_literals_are_kept() -> None:
+def test_the_brokers_members_are_separated_and_literals_are_kept() -> None:
     body = (
         b'{"id":"urn:a","type":"Car","createdAt":"2026-01-01T00:00:00Z","modifiedAt":"2026-01-02T00:00:00.5Z",'
         b'"a":{"type":"Property","value":1.0E5,"modifiedAt":"2026-01-02T00:00:00.5Z"}}'

@@ -28,7 +28,7 @@ def bodies(history: bytes, before: bytes | None = None, *, whole: bool = True) -
     return [(time.minute, body) for time, body in entity_versions(parse_entity_history(history), known, whole=whole)]
 
 
-def test_the_whole_entity_is_told_after_each_change_with_its_numbers_as_they_were_written() -> None:
+def test_the_whole_entity_is_returned_after_each_change_with_its_numbers_as_they_were_written() -> None:
     first, second, third = bodies(HISTORY)
     colour = b'"colour":{"type":"Property","value":"red","modifiedAt":"2026-01-01T10:01:00Z"}'
     head = b'{"id":"urn:ngsi-ld:Car:1","type":"Car","modifiedAt":"2026-01-01T10:0'
@@ -43,9 +43,9 @@ def test_the_whole_entity_is_told_after_each_change_with_its_numbers_as_they_wer
     assert colour in third[1]
 
 
-def test_only_what_changed_is_told_when_attributes_are_published() -> None:
-    told_of = bodies(HISTORY, whole=False)
-    assert [(minute, b"colour" in body, b"speed" in body) for minute, body in told_of] == [
+def test_only_what_changed_is_returned_when_attributes_are_published() -> None:
+    versions = bodies(HISTORY, whole=False)
+    assert [(minute, b"colour" in body, b"speed" in body) for minute, body in versions] == [
         (1, True, True),
         (2, False, False),
         (3, False, True),
@@ -75,7 +75,7 @@ def test_instances_of_several_datasets_stand_beside_each_other() -> None:
         b'"value": 1, "deletedAt": "2026-01-01T10:02:00Z"',  # clause 4.8
     ],
 )
-def test_an_attribute_that_was_removed_is_no_longer_told(removed: bytes) -> None:
+def test_a_removed_attribute_is_left_out(removed: bytes) -> None:
     history = b"""{"id": "urn:a:1", "type": "Car", "speed": [
     {"type": "Property", "value": 1, "modifiedAt": "2026-01-01T10:01:00Z"}, {"type": "Property", %b}]}"""
     assert [(minute, b"speed" in body) for minute, body in bodies(history % removed)] == [(1, True), (2, False)]
@@ -105,14 +105,14 @@ def test_what_is_no_history_is_said_to_be_none(body: bytes, words: str) -> None:
         ("DATE-TIME 2026-01-01T10:00:00-05:00-2026-01-01T10:05:00-05:00/9", "2026-01-01T15:05:00+00:00"),
     ],
 )
-def test_the_range_of_a_part_tells_its_latest_time(header: str, end: str) -> None:
+def test_the_range_of_a_part_shows_its_latest_time(header: str, end: str) -> None:
     found = range_end(header)
     assert found is not None
     assert found.isoformat() == end
 
 
 @pytest.mark.parametrize("header", ["", "bytes 0-9/10", "date-time yesterday-today/*", "date-time */3"])
-def test_a_range_that_can_not_be_read_tells_nothing(header: str) -> None:
+def test_an_unreadable_range_is_ignored(header: str) -> None:
     assert range_end(header) is None
 
 

@@ -53,7 +53,7 @@ def time(seconds: float) -> str:
 def read(
     broker: LinkedDataNetwork | FalseAnswers, flavour: Flavour, interval: HistoryInterval = HOUR, *, whole: bool = True
 ) -> list[tuple[str, int, int]]:
-    """Time, device and level of each change that is told."""
+    """Time, device and level of each change that is returned."""
     found = []
     for page in reader(broker, flavour).history(EntityQuery(), interval, whole=whole):
         for body, head in zip(page.entities, page.heads, strict=True):
@@ -65,7 +65,7 @@ def read(
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS_WITH_HISTORY)
-def test_the_changes_of_an_interval_are_told_in_the_order_of_their_times(flavour: Flavour) -> None:
+def test_the_changes_of_an_interval_are_returned_in_the_order_of_their_times(flavour: Flavour) -> None:
     broker = network(flavour)
     for seconds, number, value in [(-60, 1, 0), (0, 1, 1), (60, 2, 2), (120, 1, 3), (3600, 2, 4)]:
         broker.face.load([level(number, value)], at=time(seconds))
@@ -116,14 +116,14 @@ def test_the_whole_entity_has_what_was_known_before_the_interval() -> None:
     assert read(broker, "scorpio", whole=False) == [("10:01:00Z", 1, -1)]
 
 
-def test_what_was_deleted_since_is_told_as_it_was() -> None:
+def test_what_was_deleted_since_is_returned_as_it_was() -> None:
     broker = network("stellio")
     broker.face.load([level(1, 1), level(2, 2)], at=time(0))
     broker.face.remove("urn:ngsi-ld:Device:00001")
     assert [number for _, number, _ in read(broker, "stellio")] == [1, 2]
 
 
-def test_an_interval_without_a_change_tells_nothing() -> None:
+def test_an_interval_without_a_change_returns_nothing() -> None:
     broker = network("stellio")
     broker.face.load([level(1, 1)], at=time(-60))
     assert read(broker, "stellio") == []
@@ -190,7 +190,7 @@ NO_TYPES: tuple[object, str] = ({"id": "urn:ngsi-ld:EntityTypeList:1", "type": "
 
 
 def read_or_repeat(broker: FalseAnswers, flavour: Flavour) -> list[tuple[str, int, int]]:
-    """What is told; a read that fails is repeated, as a task is."""
+    """What is read; a read that fails is repeated, as a task is."""
     for _ in range(3):
         with suppress(RetriableError):
             return read(broker, flavour)

@@ -73,7 +73,7 @@ def test_nothing_that_stays_is_missed_so_nothing_that_is_there_seems_deleted(fla
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
 @pytest.mark.parametrize("first", [3, 10, 25])
-def test_a_purge_in_bulk_during_a_walk_hides_nobody_else(flavour: Flavour, first: int) -> None:
+def test_a_purge_in_bulk_during_a_walk_hides_no_other_entity(flavour: Flavour, first: int) -> None:
     """Batches larger than pages go away between several pages that follow each other."""
     city = City(flavour, 0)
     purged = iter([sorted(city.present)[at : at + 130] for at in range(0, 1300, 130)])

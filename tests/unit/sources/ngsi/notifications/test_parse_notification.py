@@ -26,7 +26,7 @@ V1 = (
 )
 
 
-def told(*entities: dict[str, object], **headers: str) -> list[Event]:
+def notified(*entities: dict[str, object], **headers: str) -> list[Event]:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     given_headers = {"Content-Type": JSON, "Ngsiv2-AttrsFormat": "normalized", **named}
     return parse_notification(given_headers, body_of(*entities), received_at=MORNING)
@@ -83,7 +83,7 @@ def test_the_first_recorded_notification_keeps_its_bytes() -> None:
 
 
 def test_a_service_and_path_that_are_not_sent_have_cygnus_defaults() -> None:
-    (event,) = told(CAR)
+    (event,) = notified(CAR)
     assert event.identity == ContextIdentity("default", "/", "car1", "car")
 
 
@@ -94,7 +94,7 @@ def test_the_defaults_can_be_others() -> None:
 
 @pytest.mark.parametrize("service", ["", "with space", 'q"uote', "UPPER", "x" * 50])
 def test_a_service_of_fifty_characters_passes_as_it_is(service: str) -> None:
-    (event,) = told(CAR, Fiware_Service=service)
+    (event,) = notified(CAR, Fiware_Service=service)
     assert isinstance(event.identity, ContextIdentity)
     assert event.identity.service == service
 
@@ -117,13 +117,13 @@ def test_a_service_of_fifty_one_characters_is_refused() -> None:
     ],
 )
 def test_paths_are_positional_or_replicated(header: str, paths: list[str]) -> None:
-    events = told(CAR, {**CAR, "id": "car2"}, Fiware_ServicePath=header)
+    events = notified(CAR, {**CAR, "id": "car2"}, Fiware_ServicePath=header)
     assert [event.identity.service_path for event in events if isinstance(event.identity, ContextIdentity)] == paths
 
 
 def test_paths_go_by_position_not_by_name() -> None:
     suite, other = ({"id": name, "type": "t"} for name in ("suite.12", "other.9"))
-    events = told(suite, other, Fiware_ServicePath="/other,/suites")
+    events = notified(suite, other, Fiware_ServicePath="/other,/suites")
     found = {event.identity.id: event.identity.service_path for event in events}  # type: ignore[union-attr]
     assert found == {"suite.12": "/other", "other.9": "/suites"}
 
@@ -152,7 +152,7 @@ def test_a_level_of_fifty_one_characters_is_refused() -> None:
 
 @pytest.mark.parametrize("form", ["normalized", "Normalized", "x-ngsiv2-normalized", "simplifiedNormalized"])
 def test_normalized_forms_are_understood(form: str) -> None:
-    assert len(told(CAR, Ngsiv2_AttrsFormat=form)) == 1
+    assert len(notified(CAR, Ngsiv2_AttrsFormat=form)) == 1
 
 
 def test_a_simplified_notification_has_no_wrapper() -> None:
@@ -164,7 +164,7 @@ def test_a_simplified_notification_has_no_wrapper() -> None:
 @pytest.mark.parametrize("form", ["keyValues", "simplifiedKeyValues", "values", "KEYVALUES"])
 def test_forms_without_types_are_refused_with_the_way_out(form: str) -> None:
     with pytest.raises(NotificationError, match="has no types and no metadata") as caught:
-        told(CAR, Ngsiv2_AttrsFormat=form)
+        notified(CAR, Ngsiv2_AttrsFormat=form)
     assert caught.value.status == 400
     assert "attrsFormat of the subscription to normalized" in caught.value.next_step
 
@@ -178,7 +178,7 @@ def test_json_in_utf_8_is_taken_however_it_is_spelt(content_type: str) -> None:
     if content_type == "a/b":
         assert refusal({"Content-Type": content_type}) == (415, "Content-Type 'a/b' is no JSON")
     else:
-        assert len(told(CAR, Content_Type=content_type)) == 1
+        assert len(notified(CAR, Content_Type=content_type)) == 1
 
 
 def test_a_missing_content_type_is_left_to_the_body() -> None:
@@ -208,7 +208,7 @@ def test_types_and_metadata_may_be_missing() -> None:
     assert event.body == b'{"id":"car1","speed":{"value":3}}'
 
 
-def test_legacy_notifications_are_told_in_the_normalized_form() -> None:
+def test_legacy_notifications_are_returned_in_the_normalized_form() -> None:
     (event,) = parse_notification({"Fiware-Service": "vehicles", "Ngsiv2-AttrsFormat": "legacy"}, V1)
     assert event.identity == ContextIdentity("vehicles", "/", "car1", "car")
     assert event.body == (
@@ -275,7 +275,7 @@ def test_a_context_in_the_notification_goes_with_its_entities() -> None:
     assert orjson.loads(event.body or b"")["@context"] == ["https://a.example"]
 
 
-def test_two_instances_that_nothing_tells_apart_are_refused() -> None:
+def test_two_indistinguishable_instances_are_refused() -> None:
     entity = {"id": "urn:a", "type": "B", "c": [{"type": "Property", "value": 1}, {"type": "Property", "value": 2}]}
     body = orjson.dumps({"type": "Notification", "data": [entity]})
     assert refusal({}, body) == (400, "two instances of 'c' have the name 'c'")
@@ -289,19 +289,19 @@ def test_a_linked_data_entity_that_was_deleted_is_a_delete() -> None:
 
 
 def test_alteration_entity_delete_is_a_delete() -> None:
-    (event,) = told({**CAR, "alterationType": {"type": "Text", "value": "entityDelete", "metadata": {}}})
+    (event,) = notified({**CAR, "alterationType": {"type": "Text", "value": "entityDelete", "metadata": {}}})
     assert (event.operation, event.body) == ("delete", None)
     assert event.identity == ContextIdentity("default", "/", "car1", "car")
 
 
 @pytest.mark.parametrize("alteration", ["entityCreate", "entityUpdate", "entityChange"])
 def test_other_alterations_leave_no_trace_in_the_body(alteration: str) -> None:
-    (event,) = told({**CAR, "alterationType": {"type": "Text", "value": alteration, "metadata": {}}})
+    (event,) = notified({**CAR, "alterationType": {"type": "Text", "value": alteration, "metadata": {}}})
     assert (event.operation, event.body) == ("upsert", orjson.dumps(CAR))
 
 
 def test_a_users_own_attribute_of_that_name_stays() -> None:
-    (event,) = told({**CAR, "alterationType": {"type": "Text", "value": "widened", "metadata": {}}})
+    (event,) = notified({**CAR, "alterationType": {"type": "Text", "value": "widened", "metadata": {}}})
     assert b"widened" in (event.body or b"")
 
 

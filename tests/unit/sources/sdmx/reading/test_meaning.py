@@ -1,4 +1,4 @@
-"""Which structures are meant, by whatever URN they go."""
+"""Which structures are selected, by any of their URNs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_a_structure_has_one_name_in_all_formats() -> None:
     assert by_name([OF_2_1, OF_3_0]) == {OF_3_0: OF_2_1}
 
 
-def test_without_selectors_everything_is_meant() -> None:
+def test_without_selectors_everything_is_selected() -> None:
     assert SelectedStructures((), [urn("A"), urn("B")]).among([urn("B"), urn("A")]) == (urn("B"), urn("A"))
 
 

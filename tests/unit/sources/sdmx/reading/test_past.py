@@ -1,4 +1,4 @@
-"""What a registry did in a stretch of the past, as its log tells it now."""
+"""What a registry did in an interval of the past, by its log."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_what_was_deleted_and_added_again_was_there() -> None:
     assert structures_at(log, (A,)) == (A,)
 
 
-def test_only_transactions_of_the_period_ask_and_those_that_ask_nothing_are_told() -> None:
+def test_transactions_of_the_period_that_require_nothing_are_known() -> None:
     log = Log(5, (did(2, A), did(3), did(4, deleted=(B,)), did(5, A)))
     found = plan_log_replay(log, LogPeriod(1, (2, 3, 4)), SelectedStructures([], EVERY), held=(A, C), sent={})
     assert found.steps == {
@@ -42,7 +42,7 @@ def test_only_transactions_of_the_period_ask_and_those_that_ask_nothing_are_told
     assert found.selected == {A: A, B: B, C: C}
 
 
-def test_what_the_log_does_not_tell_is_not_told() -> None:
+def test_what_the_log_lacks_is_not_known() -> None:
     log = Log(3, (did(3, A),), gap_until=2)
     assert plan_log_replay(log, LogPeriod(0, (1, 2, 3)), SelectedStructures([], EVERY), held=(A,), sent={}).known == {3}
 

@@ -46,14 +46,14 @@ def planned(
     return steps(log, meaning, held=before, selected=names, more_to_come=more_to_come)
 
 
-def told(found: Iterable[LogStep]) -> list[tuple[int, list[str], list[str]]]:
+def required(found: Iterable[LogStep]) -> list[tuple[int, list[str], list[str]]]:
     return [(step.transaction.id, [each.urn for each in step.read], list(step.delete)) for step in found]
 
 
 def test_what_changed_is_read_and_what_was_deleted_is_deleted() -> None:
     found = planned([change(4, A1, B1), change(5, deleted=[A2])], held=[A1, B1], sent=[A1, A2])
 
-    assert told(found) == [(4, [A1, B1], []), (5, [], [A2])]
+    assert required(found) == [(4, [A1, B1], []), (5, [], [A2])]
 
 
 def test_what_was_never_sent_needs_no_deletion() -> None:
@@ -63,13 +63,15 @@ def test_what_was_never_sent_needs_no_deletion() -> None:
 def test_what_is_not_meant_asks_for_nothing() -> None:
     selectors = (Selector.parse("Codelist=X:B(*)"),)
 
-    assert told(planned([change(4, A1), change(5, B1)], held=[A1, B1], sent=[], selectors=selectors)) == [(5, [B1], [])]
+    assert required(planned([change(4, A1), change(5, B1)], held=[A1, B1], sent=[], selectors=selectors)) == [
+        (5, [B1], [])
+    ]
 
 
 def test_a_new_latest_version_takes_over_from_the_one_before() -> None:
     found = planned([change(4, A2)], held=[A1, A2], sent=[A1], selectors=LATEST)
 
-    assert told(found) == [(4, [A2], [A1])]
+    assert required(found) == [(4, [A2], [A1])]
 
 
 def test_the_version_before_a_deleted_latest_one_comes_back() -> None:
@@ -87,7 +89,7 @@ def test_a_version_that_comes_and_goes_leaves_the_one_before() -> None:
 
     found = planned(log, held=[A1], sent=[A1], selectors=LATEST)
 
-    assert told(found) == [(4, [A2], [A1]), (5, [A1], [A2])]
+    assert required(found) == [(4, [A2], [A1]), (5, [A1], [A2])]
 
 
 def test_what_a_later_transaction_deletes_may_be_gone_when_it_is_read() -> None:
@@ -102,7 +104,7 @@ def test_what_the_registry_holds_may_not_be_gone() -> None:
     assert step.read == (FetchRequest(A1, may_be_gone=False),)
 
 
-def test_a_version_that_comes_back_may_not_be_there_while_the_log_has_more_to_tell() -> None:
+def test_a_version_that_comes_back_may_be_absent_while_the_log_is_incomplete() -> None:
     [step] = planned([change(4, deleted=[A2])], held=[A1], sent=[A2], selectors=LATEST, more_to_come=True)
 
     assert step.read == (FetchRequest(A1, may_be_gone=True),)
@@ -111,11 +113,11 @@ def test_a_version_that_comes_back_may_not_be_there_while_the_log_has_more_to_te
 def test_a_structure_is_deleted_by_the_urn_that_was_sent() -> None:
     of_2_1, of_3_0 = CONSTRAINT.format("ContentConstraint"), CONSTRAINT.format("DataConstraint")
 
-    assert told(planned([change(4, deleted=[of_3_0])], held=[], sent=[of_2_1])) == [(4, [], [of_2_1])]
+    assert required(planned([change(4, deleted=[of_3_0])], held=[], sent=[of_2_1])) == [(4, [], [of_2_1])]
 
 
 def test_what_a_transaction_replaces_is_not_deleted() -> None:
-    assert told(planned([change(4, A1, deleted=[A1])], held=[A1], sent=[A1])) == [(4, [A1], [])]
+    assert required(planned([change(4, A1, deleted=[A1])], held=[A1], sent=[A1])) == [(4, [A1], [])]
 
 
 def test_a_gap_reads_what_was_not_changed_since() -> None:
@@ -146,7 +148,7 @@ def test_what_a_transaction_brings_to_further_topics_is_read_though_it_did_not_c
 
     found = steps(log, meaning, held=[A1, A2], selected={A1: A1, A2: A2}, moved=moved)
 
-    assert told(found) == [(4, [A1], [A2])]
+    assert required(found) == [(4, [A1], [A2])]
     assert asked == [([A1, A2], [A1])]
 
 
@@ -177,7 +179,7 @@ def replayed(sent: set[str], found: Iterable[LogStep]) -> set[str]:
 
 
 @given(st.sets(st.sampled_from(URNS)), st.lists(ACTIONS, min_size=1, max_size=6), SELECTORS)
-def test_whoever_follows_the_steps_holds_what_is_meant(
+def test_the_steps_lead_to_the_selection(
     start: set[str], transactions: list[list[tuple[str, bool]]], text: str
 ) -> None:
     selectors = (Selector.parse(text),)
@@ -190,7 +192,7 @@ def test_whoever_follows_the_steps_holds_what_is_meant(
 
 
 @given(st.sets(st.sampled_from(URNS)), st.lists(ACTIONS, min_size=1, max_size=6), SELECTORS, st.integers(0, 6))
-def test_whoever_catches_up_and_follows_the_steps_after_it_holds_what_is_meant(
+def test_recovery_of_a_gap_and_the_steps_after_it_lead_to_the_selection(
     start: set[str], transactions: list[list[tuple[str, bool]]], text: str, lost: int
 ) -> None:
     selectors = (Selector.parse(text),)

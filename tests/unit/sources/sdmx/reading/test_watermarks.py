@@ -20,7 +20,7 @@ def test_only_decimal_digits_are_a_transaction(watermark: str | None, transactio
     assert transaction_of(watermark) == transaction
 
 
-def test_a_transaction_that_the_log_does_not_tell_yet_is_not_reached() -> None:
+def test_a_transaction_that_the_log_does_not_contain_yet_is_not_reached() -> None:
     assert reached(Log(newest=9, transactions=(RegistryTransaction(8, NOON, "Replace"),)), 7) == 8
 
 

@@ -57,7 +57,7 @@ def test_it_waits_two_minutes_unless_the_connection_says_otherwise():
 @pytest.mark.parametrize(
     "extra", [{"flavour": "orion"}, {"api": "v3"}, {"reply_bytes": "much"}, {"reply_bytes": 0}, {"timeout_seconds": 0}]
 )
-def test_what_can_not_be_used_is_told_without_secrets(extra: dict[str, object]):
+def test_errors_of_unusable_settings_show_no_secrets(extra: dict[str, object]):
     with pytest.raises(ConfigurationError) as raised:
         registry_connection("registry", fields(**extra))
     assert SECRET not in str(raised.value)

@@ -17,7 +17,7 @@ ITEM = (
 
 def feed(added: str = "", modified: str = "", deleted: str = "", prefix: str = "") -> bytes:
     item = ITEM.format(p=prefix, added=added, modified=modified, deleted=deleted)
-    return f'<rss xmlns:r="urn:of-somebody"><channel>{item}</channel></rss>'.encode()
+    return f'<rss xmlns:r="urn:of-another"><channel>{item}</channel></rss>'.encode()
 
 
 @pytest.mark.parametrize("prefix", ["", "r:"])
@@ -27,7 +27,7 @@ def test_lists_are_read_in_any_namespace(prefix: str):
     assert parse_feed(body) == {12: FeedEntry((*added, urn("CL_C")), (urn("CL_D"),), added)}
 
 
-def test_an_item_is_told_by_the_artefact_that_holds_it():
+def test_an_item_counts_as_the_artefact_that_holds_it():
     code = "urn:sdmx:org.sdmx.infomodel.codelist.Code=X:CL_A(1.0).M"
     assert parse_feed(feed(modified=f"{code};{urn('CL_A')}")) == {12: FeedEntry((urn("CL_A"),), ())}
 
@@ -41,7 +41,7 @@ def test_an_item_is_told_by_the_artefact_that_holds_it():
         b"<rss><channel/></rss>",
     ],
 )
-def test_an_item_that_can_not_be_read_counts_as_not_told(body: bytes):
+def test_an_unreadable_item_counts_as_unknown(body: bytes):
     assert parse_feed(body) == {}
 
 
@@ -78,7 +78,7 @@ def test_two_lists_of_one_name_in_an_item_are_taken_together():
 
 
 @pytest.mark.parametrize("broken", ["<added>what is this</added>", ""])
-def test_a_transaction_with_an_item_that_can_not_be_read_counts_as_not_told(broken: str):
+def test_a_transaction_with_an_unreadable_item_counts_as_unknown(broken: str):
     whole = f"<added>{urn('CL_A')}</added>"
     for order in (whole, broken), (broken, whole):
         assert parse_feed(items(*(("Transaction 13", lists) for lists in order))) == {}

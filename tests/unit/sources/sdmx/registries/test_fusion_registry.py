@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from builders import structures
-from builders.registries import AT_ONCE, FUSION_JSON, JSON_2_0, ML_2_1, START, connection, told
+from builders.registries import AT_ONCE, FUSION_JSON, JSON_2_0, ML_2_1, START, connection, summaries
 from builders.registry import EXR, SEX, SEX_AND_FLOW, codelist, codelists, urn
 from contexture.errors import ConfigurationError
 from contexture.sources.sdmx import split
@@ -120,7 +120,7 @@ def test_structures_come_by_kind_and_agency_in_the_format_asked_for(
     assert len(server.requests) >= 4
 
 
-def test_a_reply_tells_since_when_it_has_not_changed(registry: FusionRegistry, server: TestRegistry, into: Path):
+def test_a_reply_contains_the_time_of_its_last_change(registry: FusionRegistry, server: TestRegistry, into: Path):
     server.submit(codelists(codelist("CL_A"), codelist("CL_B")))
     reply = registry.read(StructureQuery("Codelist"), ML_2_1, into)
     assert isinstance(reply, Reply)
@@ -153,7 +153,7 @@ def test_a_format_that_the_registry_does_not_know_gives_nothing(
     assert registry.read_one(SEX, "application/vnd.xlsx", into) == expected
 
 
-def test_a_structure_that_the_format_can_not_express_is_told_from_one_that_is_gone(
+def test_an_inexpressible_structure_is_distinguished_from_a_deleted_one(
     registry: FusionRegistry, server: TestRegistry, into: Path
 ):
     """Checklist, 5: a structure whose type the format cannot express yields no event."""
@@ -209,7 +209,7 @@ def test_transactions_come_after_the_one_that_is_known(registry: FusionRegistry,
     server.store.clock.advance(600)
     assert registry.transactions(None).newest == 3
     log = registry.transactions(1)
-    assert told(log.transactions) == [
+    assert summaries(log.transactions) == [
         (2, "Merge", [urn("CL_C"), urn("CL_A")], []),
         (3, "Delete", [], [urn("CL_B")]),
     ]
@@ -232,7 +232,7 @@ def test_what_is_older_than_the_feed_is_a_gap(registry: FusionRegistry, server: 
     server.submit(codelists(codelist("CL_9")))
     server.store.clock.advance(600)
     log = registry.transactions(1)
-    assert (log.gap_until, told(log.transactions)) == (3, [(4, "Replace", [urn("CL_9")], [])])
+    assert (log.gap_until, summaries(log.transactions)) == (3, [(4, "Replace", [urn("CL_9")], [])])
 
 
 @pytest.mark.parametrize("path", ["/rss.xml", "/ws/registry/tx/searchTransactions"])
@@ -275,7 +275,7 @@ def test_without_credentials_only_what_is_public_is_there(server: TestRegistry, 
         assert urns_in(restricted.read_one(SEX, ML_2_1, into)) == [SEX]
 
 
-def test_wrong_credentials_are_told_without_them(server: TestRegistry):
+def test_the_error_of_wrong_credentials_does_not_show_them(server: TestRegistry):
     server.submit(SEX_AND_FLOW)
     wrong = connection(server.url, headers={"Authorization": "Basic cm9vdDp3cm9uZw=="})
     server.restrict([SEX])

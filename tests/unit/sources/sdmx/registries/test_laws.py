@@ -87,5 +87,5 @@ def test_no_transaction_of_a_log_is_ever_left_out(fmr: TestRegistry, faults: lis
             log = registry.transactions(after)
         except RegistryUnavailableError:
             return
-    told = {each.id for each in log.transactions} | set(range(after + 1, (log.gap_until or after) + 1))
-    assert told == set(range(after + 1, 4))
+    known = {each.id for each in log.transactions} | set(range(after + 1, (log.gap_until or after) + 1))
+    assert known == set(range(after + 1, 4))

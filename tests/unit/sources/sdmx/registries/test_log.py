@@ -1,4 +1,4 @@
-"""What a log tells, and from where on it does not: reference, 2.2."""
+"""What a log contains, and from where on it does not: reference, 2.2."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from builders.registries import START, told
+from builders.registries import START, summaries
 from builders.registry import urn
 from contexture.sources.sdmx.registry import IncompleteReplyError, LogPeriod, LogResetError
 from contexture.sources.sdmx.registry.log import FeedEntry, LogRow, join_log, newest_id, period, rows_in, urns_in
@@ -24,14 +24,14 @@ def rows(*ids: int, type_: str = "Structure Submission") -> list[LogRow]:
 
 
 def log_of(
-    rows_: Sequence[LogRow], told_: dict[int, FeedEntry], after: int, *, now: datetime = LATER, is_whole: bool = True
+    rows_: Sequence[LogRow], feed: dict[int, FeedEntry], after: int, *, now: datetime = LATER, is_whole: bool = True
 ):
-    return join_log(rows_, told_, after, now=now, is_whole=is_whole)
+    return join_log(rows_, feed, after, now=now, is_whole=is_whole)
 
 
-def test_what_is_new_is_told_in_the_order_of_ids():
+def test_new_transactions_are_in_the_order_of_ids():
     log = log_of(rows(7, 6, 5, 4), {5: A, 6: FeedEntry((), (urn(),)), 7: A, 4: A}, after=5)
-    assert told(log.transactions) == [(6, "Replace", [], [urn()]), (7, "Replace", [urn("CL_A")], [])]
+    assert summaries(log.transactions) == [(6, "Replace", [], [urn()]), (7, "Replace", [urn("CL_A")], [])]
     assert (log.newest, log.gap_until) == (7, None)
 
 
@@ -41,7 +41,7 @@ def test_up_to_the_last_one_that_the_feed_does_not_cover_it_is_a_gap():
     assert ([each.id for each in log.transactions], log.gap_until) == ([8, 9], 7)
 
 
-def test_what_the_feed_may_not_tell_yet_is_left_to_the_next_question():
+def test_what_the_feed_may_not_contain_yet_is_left_to_the_next_request():
     log = log_of(rows(7, 6, 5), {6: A}, after=5, now=START + timedelta(seconds=30))
     assert ([each.id for each in log.transactions], log.newest, log.gap_until) == ([6], 7, None)
     assert log_of(rows(7, 6, 5), {6: A}, after=5).gap_until == 7
@@ -49,7 +49,7 @@ def test_what_the_feed_may_not_tell_yet_is_left_to_the_next_question():
 
 def test_transactions_of_registrations_touch_no_structure():
     log = log_of([*rows(6), *rows(7, type_="Registration Submission")], {6: A}, after=5)
-    assert told(log.transactions) == [(6, "Replace", [urn("CL_A")], []), (7, "Replace", [], [])]
+    assert summaries(log.transactions) == [(6, "Replace", [urn("CL_A")], []), (7, "Replace", [], [])]
     assert log.gap_until is None
 
 
@@ -59,7 +59,7 @@ def test_a_search_that_does_not_reach_back_leaves_a_gap():
     assert log_of(rows(7, 6), {7: A, 6: A}, after=5, is_whole=False).gap_until is None
 
 
-def test_a_log_that_ends_before_what_was_told_is_another_log():
+def test_a_log_that_ends_before_what_was_read_is_another_log():
     with pytest.raises(LogResetError, match="ends with transaction 3, and 500 was read"):
         newest_id(rows(1, 2, 3), 500, "http://registry")
 

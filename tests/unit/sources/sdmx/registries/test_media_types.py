@@ -1,4 +1,4 @@
-"""How formats are asked for (reference, 2.1), and whether the answer is one."""
+"""How formats are requested for (reference, 2.1), and whether the answer is one."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_messages_of_some_formats_can_not_be_split(media_type: str, expected: bo
 
 
 @pytest.mark.parametrize(
-    ("asked", "body", "told", "expected"),
+    ("requested", "body", "received", "expected"),
     [
         (ML_2_1, ML, "application/xml", None),
         (ML_2_1, b"\xef\xbb\xbf" + ML, "", None),
@@ -67,10 +67,10 @@ def test_messages_of_some_formats_can_not_be_split(media_type: str, expected: bo
     ],
 )
 def test_an_answer_in_another_format_is_noticed(
-    tmp_path: Path, asked: str, body: bytes, told: str, expected: str | None
+    tmp_path: Path, requested: str, body: bytes, received: str, expected: str | None
 ):
     (tmp_path / "answer").write_bytes(body)
-    assert other_format(tmp_path / "answer", asked, told) == expected
+    assert other_format(tmp_path / "answer", requested, received) == expected
 
 
 def test_what_can_not_be_split_is_known_to_be_whole_by_its_end(tmp_path: Path):

@@ -83,7 +83,7 @@ def test_a_registry_that_answers_in_utf_16_is_one_and_its_web_servers_page_is_no
 
 
 @pytest.mark.parametrize("settings", [{}, {"flavour": "fmr"}, {"flavour": "generic"}])
-def test_what_is_no_registry_is_told(settings: dict[str, object]):
+def test_what_is_no_registry_is_refused(settings: dict[str, object]):
     with pytest.raises(ConfigurationError, match="Next: put"):
         opened({}, **settings)
 
@@ -93,7 +93,7 @@ def test_refused_credentials_are_not_taken_for_another_kind_of_registry():
         opened({PRODUCT: httpx.Response(401)})
 
 
-def test_versions_of_the_interface_are_told_by_the_release():
+def test_the_release_shows_the_versions_of_the_interface():
     answers = {PRODUCT: httpx.Response(200, json={"version": "10.9.2"}), SEARCH: httpx.Response(200, json=[])}
     registry = opened({**answers, "/sdmx/v2/structure/agencyscheme/*/*/*": STRUCTURES})
     assert (registry.product, registry.has_history) == ("Fusion Registry 10.9.2", False)

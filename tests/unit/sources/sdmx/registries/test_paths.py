@@ -56,7 +56,7 @@ def test_stubs_are_asked_for_by_detail():
     assert V2.of(StructureQuery(), stubs=True) == "/sdmx/v2/structure/*/*/*/*?detail=allstubs"
 
 
-def test_a_moment_keeps_its_milliseconds_and_is_told_in_utc():
+def test_a_moment_keeps_its_milliseconds_and_is_sent_in_utc():
     """Within one second a registry may do several things."""
     moment = datetime(2026, 11, 1, 13, 0, 0, 123456, tzinfo=timezone(timedelta(hours=1)))
     query = StructureQuery("Codelist", "X", "CL_A", "1.0")

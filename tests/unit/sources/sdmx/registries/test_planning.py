@@ -24,7 +24,7 @@ def test_a_few_are_asked_for_one_by_one():
     )
 
 
-def test_nobody_reads_a_whole_agency_for_a_small_part_of_it():
+def test_a_whole_agency_is_not_read_for_a_small_part_of_it():
     held = [urn(f"CL_{number}") for number in range(100)]
     assert len(plan_queries(held[:10], held)) == 10
     assert plan_queries(held[:50], held) == (StructureQuery("Codelist", "X"),)

@@ -123,7 +123,7 @@ def test_the_page_of_a_web_server_says_nothing_about_structures(server: TestRegi
             registry.list_structures(ML_2_1)
 
 
-def test_it_tells_no_time_of_change(server: TestRegistry, into: Path):
+def test_it_returns_no_time_of_change(server: TestRegistry, into: Path):
     """Some services send no Last-Modified and no ETag: nothing can be asked conditionally."""
     with opened(server) as registry:
         assert registry.list_structures(ML_2_1).last_modified is None
@@ -134,7 +134,7 @@ def test_it_tells_no_time_of_change(server: TestRegistry, into: Path):
 
 def test_all_of_an_agency_and_kind_that_is_gone_is_none(server: TestRegistry, into: Path):
     with opened(server) as registry:
-        assert registry.read(StructureQuery("Codelist", "NOBODY"), ML_2_1, into) is None
+        assert registry.read(StructureQuery("Codelist", "ABSENT"), ML_2_1, into) is None
 
 
 def test_it_is_slow_and_then_answers(server: TestRegistry):
@@ -157,6 +157,6 @@ def test_it_has_no_log(server: TestRegistry):
 
 
 def test_an_empty_registry_is_opened_and_not_believed():
-    told = pytest.raises(IncompleteReplyError, match="lists no structure at all")
-    with TestRegistry("plain") as server, opened(server) as registry, told:
+    refused = pytest.raises(IncompleteReplyError, match="lists no structure at all")
+    with TestRegistry("plain") as server, opened(server) as registry, refused:
         registry.list_structures(ML_2_1)

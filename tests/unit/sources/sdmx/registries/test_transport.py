@@ -79,13 +79,13 @@ def test_gzip_is_unpacked_and_known_to_be_whole(tmp_path: Path):
         assert not (tmp_path / "into").exists()
 
 
-def test_another_packing_than_was_asked_for_is_told(tmp_path: Path):
+def test_another_encoding_than_the_requested_one_is_reported(tmp_path: Path):
     odd = httpx.Response(200, headers={"content-encoding": "compress"}, stream=Pieces(b"x"))
     with pytest.raises(IncompleteReplyError, match="packed its answer with 'compress'"):
         fetched(tmp_path, lambda request: odd)
 
 
-def test_an_answer_beyond_the_limit_is_told_before_it_is_unpacked_whole(tmp_path: Path):
+def test_a_response_beyond_the_limit_is_refused_before_it_is_decoded_whole(tmp_path: Path):
     """A few bytes of gzip stand for very many."""
     bomb = packed(b"\0" * 50_000_000)
     with pytest.raises(ReplyTooLargeError, match=r"larger than 1,000,000 bytes. Next: raise reply_bytes"):
@@ -113,7 +113,7 @@ def test_refused_credentials_are_a_persons_matter(tmp_path: Path, status: int):
         fetched(tmp_path, sequence(httpx.Response(status), OK))
 
 
-def test_an_address_that_redirects_is_told(tmp_path: Path):
+def test_an_address_that_redirects_is_reported(tmp_path: Path):
     """Credentials are sent nowhere but to the address that they were given for."""
     moved = httpx.Response(302, headers={"location": "https://elsewhere/"})
     with pytest.raises(ConfigurationError, match="answers from another address"):
