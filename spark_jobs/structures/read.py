@@ -11,8 +11,9 @@ from contexture.publications import SdmxPublication
 from contexture.records.changes.structure_changes import newly_routed
 from contexture.records.topics.structure_routes import Router
 from contexture.sources.sdmx import Format, Selector
+from contexture.sources.sdmx.formats import splittable
 from contexture.sources.sdmx.reading.steps import Moved, no_version_moves, settled, transaction_of
-from contexture.sources.sdmx.registry import Registry, RegistryConnection, open_registry, splittable
+from contexture.sources.sdmx.registry import Registry, RegistryConnection, open_registry
 from contexture.sources.sdmx.transcoding.transcoder import source_formats, target_format
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder

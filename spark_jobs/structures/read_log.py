@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.sources.sdmx import Selector
+from contexture.sources.sdmx.formats import same_artefact
 from contexture.sources.sdmx.reading.scope import Names, SelectedStructures, by_name
 from contexture.sources.sdmx.reading.steps import (
     LogStep,
@@ -23,7 +24,7 @@ from contexture.sources.sdmx.reading.steps import (
     steps,
     transaction_of,
 )
-from contexture.sources.sdmx.registry import Log, LogResetError, Registry, RegistryTransaction, same_artefact
+from contexture.sources.sdmx.registry import Log, LogResetError, Registry, RegistryTransaction
 from spark_jobs.structures.read_context import Listed, ReadContext, ReadOutcome
 from spark_jobs.structures.read_snapshot import (
     check_empty_reply,

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from contexture.sources.sdmx.formats import same_artefact
 from contexture.sources.sdmx.reading.scope import SelectedStructures
 from contexture.sources.sdmx.reading.steps import (
     LogReplay,
@@ -24,7 +25,7 @@ from contexture.sources.sdmx.reading.steps import (
     no_version_moves,
     plan_log_replay,
 )
-from contexture.sources.sdmx.registry import LogPeriod, same_artefact
+from contexture.sources.sdmx.registry import LogPeriod
 from contexture.storage.archive import ArchivedRun, PublicationArchive
 from contexture.storage.folder import StoredFolder
 from contexture.storage.orders import StageOrder

@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING, Literal
 import pyarrow as pa
 
 from contexture.errors import ContextureError, RetriableError, from_dict
+from contexture.sources.http.errors import ReplyTooLargeError
 from contexture.sources.sdmx import Artefact, Format, StructureMessageError, Urn, split
+from contexture.sources.sdmx.formats import named_in, same_artefact
 from contexture.sources.sdmx.registry import (
     Registry,
     RegistryConnection,
     Reply,
-    ReplyTooLargeError,
     StructureQuery,
-    named_in,
     open_registry,
     read_first_supported,
     read_one_in,
-    same_artefact,
 )
 from contexture.storage.folder import StoredFolder
 from spark_jobs.session import to_contexture_error

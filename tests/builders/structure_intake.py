@@ -15,7 +15,8 @@ from contexture.publications.delivery import StructureMessage
 from contexture.publications.source import SdmxSource
 from contexture.publications.topics import StructureTopics
 from contexture.sources.sdmx import Selector
-from contexture.sources.sdmx.registry import RegistryConnection, splittable
+from contexture.sources.sdmx.formats import splittable
+from contexture.sources.sdmx.registry import RegistryConnection
 from contexture.storage.file_tree import FileTree
 from contexture.storage.folder import StoredFolder
 from contexture.storage.manifests import Mode

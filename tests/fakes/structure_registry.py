@@ -11,6 +11,7 @@ from typing import Self
 
 from builders.registry import codelist, codelists
 from contexture.errors import RetriableError
+from contexture.sources.http.errors import ReplyTooLargeError
 from contexture.sources.sdmx import Format, Urn
 from contexture.sources.sdmx.registry import (
     FormatNotOfferedError,
@@ -21,7 +22,6 @@ from contexture.sources.sdmx.registry import (
     NotModified,
     RegistryTransaction,
     Reply,
-    ReplyTooLargeError,
     StructureEntry,
     StructureQuery,
 )

@@ -14,8 +14,8 @@ from rich.text import Text
 
 from contexture.cli import exit_codes
 from contexture.importers.cygnus.differences import DIFFERENCES
-from contexture.importers.cygnus.files import Imported, file_name
 from contexture.importers.cygnus.parameters import ParameterResult
+from contexture.importers.cygnus.publications import Imported, file_name
 
 if TYPE_CHECKING:
     from contexture.publications import Problem
@@ -130,14 +130,14 @@ def import_cygnus(
 
     Exit codes: 0 every file is right and every value kept; 1 otherwise; 2 a file can't be read or has no Kafka sink.
     """
-    from contexture.importers.cygnus import files
+    from contexture.importers.cygnus import publications
 
-    asked = files.ImportRequest(
+    asked = publications.ImportRequest(
         grouping=grouping, mappings=mappings, services=tuple(service or ()), release=cygnus_version
     )
-    imported = files.from_cygnus(agent, asked)
+    imported = publications.from_cygnus(agent, asked)
     if output is not None:
-        files.write(imported, output, force=force)
+        publications.write(imported, output, force=force)
     show = print_json if as_json else print_text
     show(imported, output)
     raise typer.Exit(exit_codes.OK if imported.is_right else exit_codes.INVALID)

@@ -14,6 +14,7 @@ from contexture.publications.fields import ChangesNoRecord, ChangesRecords, Publ
 from contexture.publications.publication import PUBLICATIONS, Publication
 
 
+@cache
 def keys_that_change_records() -> tuple[str, ...]:
     """The keys of all kinds of publications that are marked `ChangesRecords`, such as `source.types`, in order."""
     return tuple(key for key, mark in marks() if isinstance(mark, ChangesRecords))
@@ -55,16 +56,13 @@ _UNORDERED = frozenset(
 
 def canonical_json(publication: Publication) -> bytes:
     """The keys that can change a record or its destination, where they aren't at their defaults, in one fixed form."""
-    chosen = {key: value for key in _keys() if (value := _value(publication, key)) is not None}
+    chosen = {key: value for key in keys_that_change_records() if (value := _value(publication, key)) is not None}
     return json.dumps(chosen, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
 
 
 def fingerprint(publication: Publication) -> str:
     """SHA-256 of the canonical form, in hexadecimal: equal for publications whose records are equal."""
     return sha256(canonical_json(publication)).hexdigest()
-
-
-_keys = cache(keys_that_change_records)
 
 
 def _value(publication: Publication, key: str) -> object:

@@ -50,75 +50,63 @@ _RANGE: Final = "min_value max_value"
 _STRICT: Final = f"{_RANGE} strict_min strict_max"
 _PAIR: Final = "column_A column_B"
 
-# Name without `Expect`: what it must be given, and what it may be given besides.
+# What expectations must be given, and what they may be given besides, with their names without `Expect`.
 _TABLE: Final = {
-    "ColumnDistinctValuesToBeInSet": ("column value_set", ""),
-    "ColumnDistinctValuesToContainSet": ("column value_set", ""),
-    "ColumnDistinctValuesToEqualSet": ("column value_set", ""),
-    "ColumnKLDivergenceToBeLessThan": (
-        "column",
-        f"partition_object threshold internal_weight_holdout tail_weight_holdout bucketize_data {_RANGE}",
+    ("column value_set", ""): (
+        "ColumnDistinctValuesToBeInSet ColumnDistinctValuesToContainSet ColumnDistinctValuesToEqualSet "
+        "ColumnValuesToBeInSet ColumnValuesToNotBeInSet"
     ),
-    "ColumnMaxToBeBetween": ("column", _STRICT),
-    "ColumnMeanToBeBetween": ("column", _STRICT),
-    "ColumnMedianToBeBetween": ("column", _STRICT),
-    "ColumnMinToBeBetween": ("column", _STRICT),
-    "ColumnMostCommonValueToBeInSet": ("column value_set", "ties_okay"),
-    "ColumnPairValuesAToBeGreaterThanB": (_PAIR, "or_equal ignore_row_if"),
-    "ColumnPairValuesToBeEqual": (_PAIR, "ignore_row_if"),
-    "ColumnPairValuesToBeInSet": (f"{_PAIR} value_pairs_set", "ignore_row_if"),
-    "ColumnProportionOfNonNullValuesToBeBetween": ("column", _STRICT),
-    "ColumnProportionOfUniqueValuesToBeBetween": ("column", _STRICT),
-    "ColumnQuantileValuesToBeBetween": ("column quantile_ranges", "allow_relative_error"),
-    "ColumnStdevToBeBetween": ("column", _STRICT),
-    "ColumnSumToBeBetween": ("column", _STRICT),
-    "ColumnToExist": ("column", "column_index"),
-    "ColumnTypeToBe": ("column type_", ""),
-    "ColumnUniqueValueCountToBeBetween": ("column", _STRICT),
-    "ColumnValueLengthsToBeBetween": ("column", _STRICT),
-    "ColumnValueLengthsToEqual": ("column value", ""),
-    "ColumnValueZScoresToBeLessThan": ("column threshold double_sided", ""),
-    "ColumnValuesToBeBetween": ("column", _STRICT),
-    "ColumnValuesToBeDateutilParseable": ("column", ""),
-    "ColumnValuesToBeDecreasing": ("column", "strictly"),
-    "ColumnValuesToBeInSet": ("column value_set", ""),
-    "ColumnValuesToBeInTypeList": ("column", "type_list"),
-    "ColumnValuesToBeIncreasing": ("column", "strictly"),
-    "ColumnValuesToBeJsonParseable": ("column", ""),
-    "ColumnValuesToBeNull": ("column", ""),
-    "ColumnValuesToBeOfType": ("column type_", ""),
-    "ColumnValuesToBeUnique": ("column", ""),
-    "ColumnValuesToMatchJsonSchema": ("column json_schema", ""),
-    "ColumnValuesToMatchLikePattern": ("column like_pattern", "escape"),
-    "ColumnValuesToMatchLikePatternList": ("column like_pattern_list", "match_on escape"),
-    "ColumnValuesToMatchRegex": ("column", "regex"),
-    "ColumnValuesToMatchRegexList": ("column regex_list", "match_on"),
-    "ColumnValuesToMatchStrftimeFormat": ("column strftime_format", ""),
-    "ColumnValuesToNotBeInSet": ("column value_set", ""),
-    "ColumnValuesToNotBeNull": ("column", ""),
-    "ColumnValuesToNotBeOutliers": ("column", "method multiplier"),
-    "ColumnValuesToNotMatchLikePattern": ("column like_pattern", "escape"),
-    "ColumnValuesToNotMatchLikePatternList": ("column like_pattern_list", "escape"),
-    "ColumnValuesToNotMatchRegex": ("column regex", ""),
-    "ColumnValuesToNotMatchRegexList": ("column regex_list", ""),
-    "CompoundColumnsToBeUnique": ("column_list", "ignore_row_if"),
-    "MulticolumnSumToEqual": ("column_list sum_total", "ignore_row_if"),
-    "MulticolumnValuesToBeEqual": ("column_list", "ignore_row_if"),
-    "MulticolumnValuesToBeUnique": ("column column_list", "ignore_row_if"),
-    "QueryResultsToMatchComparison": ("base_query comparison_data_source_name comparison_query", ""),
-    "SelectColumnValuesToBeUniqueWithinRecord": ("column_list", "ignore_row_if"),
-    "TableColumnCountToBeBetween": ("", _RANGE),
-    "TableColumnCountToEqual": ("value", ""),
-    "TableColumnsToMatchOrderedList": ("", "column_list"),
-    "TableColumnsToMatchSet": ("", "column_set exact_match"),
-    "TableRowCountToBeBetween": ("", _STRICT),
-    "TableRowCountToEqual": ("value", ""),
-    "TableRowCountToEqualOtherTable": ("other_table_name", ""),
+    ("column", f"partition_object threshold internal_weight_holdout tail_weight_holdout bucketize_data {_RANGE}"): (
+        "ColumnKLDivergenceToBeLessThan"
+    ),
+    ("column", _STRICT): (
+        "ColumnMaxToBeBetween ColumnMeanToBeBetween ColumnMedianToBeBetween ColumnMinToBeBetween "
+        "ColumnProportionOfNonNullValuesToBeBetween ColumnProportionOfUniqueValuesToBeBetween "
+        "ColumnStdevToBeBetween ColumnSumToBeBetween ColumnUniqueValueCountToBeBetween "
+        "ColumnValueLengthsToBeBetween ColumnValuesToBeBetween"
+    ),
+    ("column value_set", "ties_okay"): "ColumnMostCommonValueToBeInSet",
+    (_PAIR, "or_equal ignore_row_if"): "ColumnPairValuesAToBeGreaterThanB",
+    (_PAIR, "ignore_row_if"): "ColumnPairValuesToBeEqual",
+    (f"{_PAIR} value_pairs_set", "ignore_row_if"): "ColumnPairValuesToBeInSet",
+    ("column quantile_ranges", "allow_relative_error"): "ColumnQuantileValuesToBeBetween",
+    ("column", "column_index"): "ColumnToExist",
+    ("column type_", ""): "ColumnTypeToBe ColumnValuesToBeOfType",
+    ("column value", ""): "ColumnValueLengthsToEqual",
+    ("column threshold double_sided", ""): "ColumnValueZScoresToBeLessThan",
+    ("column", ""): (
+        "ColumnValuesToBeDateutilParseable ColumnValuesToBeJsonParseable ColumnValuesToBeNull "
+        "ColumnValuesToBeUnique ColumnValuesToNotBeNull"
+    ),
+    ("column", "strictly"): "ColumnValuesToBeDecreasing ColumnValuesToBeIncreasing",
+    ("column", "type_list"): "ColumnValuesToBeInTypeList",
+    ("column json_schema", ""): "ColumnValuesToMatchJsonSchema",
+    ("column like_pattern", "escape"): "ColumnValuesToMatchLikePattern ColumnValuesToNotMatchLikePattern",
+    ("column like_pattern_list", "match_on escape"): "ColumnValuesToMatchLikePatternList",
+    ("column", "regex"): "ColumnValuesToMatchRegex",
+    ("column regex_list", "match_on"): "ColumnValuesToMatchRegexList",
+    ("column strftime_format", ""): "ColumnValuesToMatchStrftimeFormat",
+    ("column", "method multiplier"): "ColumnValuesToNotBeOutliers",
+    ("column like_pattern_list", "escape"): "ColumnValuesToNotMatchLikePatternList",
+    ("column regex", ""): "ColumnValuesToNotMatchRegex",
+    ("column regex_list", ""): "ColumnValuesToNotMatchRegexList",
+    ("column_list", "ignore_row_if"): (
+        "CompoundColumnsToBeUnique MulticolumnValuesToBeEqual SelectColumnValuesToBeUniqueWithinRecord"
+    ),
+    ("column_list sum_total", "ignore_row_if"): "MulticolumnSumToEqual",
+    ("column column_list", "ignore_row_if"): "MulticolumnValuesToBeUnique",
+    ("base_query comparison_data_source_name comparison_query", ""): "QueryResultsToMatchComparison",
+    ("", _RANGE): "TableColumnCountToBeBetween",
+    ("value", ""): "TableColumnCountToEqual TableRowCountToEqual",
+    ("", "column_list"): "TableColumnsToMatchOrderedList",
+    ("", "column_set exact_match"): "TableColumnsToMatchSet",
+    ("", _STRICT): "TableRowCountToBeBetween",
+    ("other_table_name", ""): "TableRowCountToEqualOtherTable",
 }
 
 ARGUMENTS: Final[Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
     f"Expect{name}": (frozenset(needed.split()), frozenset(further.split()))
-    for name, (needed, further) in _TABLE.items()
+    for name, needed, further in sorted((name, *key) for key, names in _TABLE.items() for name in names.split())
 }
 """Of each expectation, by its class: the arguments it needs, and those it may have besides."""
 

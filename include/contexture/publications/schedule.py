@@ -51,9 +51,7 @@ def check(expression: object) -> object:
 def intervals(expression: str, first: datetime, last: datetime) -> Iterator[tuple[datetime, datetime]]:
     """Yields the intervals of a schedule that start between two moments, both included.
 
-    Args:
-        expression: one that `check` lets pass.
-        first, last: in the time zone of the schedule.
+    `check` accepts the expression; `first` and `last` are in the time zone of the schedule.
     """
     moments = croniter(PRESETS.get(expression, expression), first - timedelta(microseconds=1))
     start: datetime = moments.get_next(datetime)
@@ -67,9 +65,6 @@ def describe_schedule(expression: str) -> str:
     """Returns the schedule in words: "At 06:00, Monday through Friday". By date or by weekday where it has both.
 
     An expression that the library of words does not know, and Airflow does, describes itself.
-
-    Args:
-        expression: one that `check` lets pass.
     """
     fields = PRESETS.get(expression, expression).split()
     try:

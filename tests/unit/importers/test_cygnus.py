@@ -267,7 +267,7 @@ def test_the_how_to_page_lists_every_difference():
     ("parameter", "outcome_", "why"),
     [
         ("type", "replaced", "this file: one publication for each Kafka sink"),
-        ("channel", "replaced", "what isn't sent yet lies in the outbox, on storage; its size is the disk's"),
+        ("channel", "replaced", "what isn't sent yet is in the outbox, on storage; its size is the disk's"),
         ("enable_grouping = false", "kept", "topics.enable_grouping"),
         ("enable_name_mappings = false", "kept", "topics.enable_name_mappings"),
         ("enable_lowercase = false", "kept", "topics.enable_lowercase"),

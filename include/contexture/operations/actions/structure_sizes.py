@@ -16,15 +16,8 @@ from contexture.publications import LoadedPublication, Publication, SdmxPublicat
 from contexture.records.cloudevents.change_events import RunReference
 from contexture.records.messages.envelopes import StructureContent, StructureEnvelope
 from contexture.sources.sdmx import Artefact, Format, StructureMessageError, split
-from contexture.sources.sdmx.registry import (
-    NotExpressible,
-    Registry,
-    Reply,
-    read_first_supported,
-    read_one_in,
-    same_artefact,
-    splittable,
-)
+from contexture.sources.sdmx.formats import same_artefact, splittable
+from contexture.sources.sdmx.registry import NotExpressible, Registry, Reply, read_first_supported, read_one_in
 from contexture.sources.sdmx.transcoding.transcoder import (
     NotTranscodableError,
     source_formats,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contexture.errors import ConfigurationError
 from contexture.operations.verification.verify import basis_of
 from contexture.publications import Publication, SdmxPublication
-from contexture.sources.sdmx.registry import splittable
+from contexture.sources.sdmx.formats import splittable
 
 
 def check_answerable(publication: Publication) -> None:

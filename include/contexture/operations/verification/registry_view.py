@@ -24,18 +24,12 @@ from contexture.publications import SdmxPublication
 from contexture.records.cloudevents.change_events import RunReference
 from contexture.records.messages.envelopes import StructureContent, structure_envelope
 from contexture.records.topics.structure_routes import router
+from contexture.sources.http.errors import ReplyTooLargeError
 from contexture.sources.sdmx import Artefact, Format, Selector, StructureMessageError, Urn, split
+from contexture.sources.sdmx.formats import same_artefact
 from contexture.sources.sdmx.reading.scope import SelectedStructures, by_name
 from contexture.sources.sdmx.reading.steps import transaction_of
-from contexture.sources.sdmx.registry import (
-    LogResetError,
-    Registry,
-    RegistryConnection,
-    Reply,
-    ReplyTooLargeError,
-    open_registry,
-    same_artefact,
-)
+from contexture.sources.sdmx.registry import LogResetError, Registry, RegistryConnection, Reply, open_registry
 from contexture.sources.sdmx.rules.catalogue import StructureRuleOptions
 from contexture.sources.sdmx.rules.checks import check
 from contexture.storage.schemas import HEADER_PREFIX, REGISTRY_HEADER

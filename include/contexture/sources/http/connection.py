@@ -57,7 +57,6 @@ class HttpConnection:
         grant: how access tokens are requested, where the source wants tokens that expire.
         certificate, certificate_key: paths of our own certificate and its key (PEM), shown to a source that asks for
             them (mTLS); the certificate's file may contain the key.
-        certificate_password: of the key.
 
     Raises:
         ConfigurationError: the address is no HTTP address, or a value cannot be used.
@@ -206,11 +205,6 @@ def broker_connection(connection_id: str, fields: ConnectionFields) -> BrokerCon
 
 def http_connection(reached: type[Reached], connection_id: str, fields: ConnectionFields) -> Reached:
     """Returns a connection of one kind by the fields that all kinds have.
-
-    Args:
-        reached: the kind.
-        connection_id: for messages.
-        fields: of the Airflow connection.
 
     Raises:
         ConfigurationError: the fields describe none; the message never shows a secret.

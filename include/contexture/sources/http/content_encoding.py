@@ -53,13 +53,7 @@ def decoded_pieces(response: httpx.Response, who: str) -> Iterator[bytes]:
 def decode_content(pieces: Iterable[bytes], coding: str, who: str) -> Iterator[bytes]:
     """Returns the decoded content of a body, in pieces of at most `PIECE_BYTES` where it has a coding.
 
-    Args:
-        pieces: the body as it arrived.
-        coding: the header `Content-Encoding`.
-        who: the sender, for messages.
-
-    Raises:
-        CodingRefusedError, BrokenBodyError: as `decoded_pieces`.
+    `coding` is the header `Content-Encoding`; `who` and errors as `decoded_pieces`.
     """
     name = coding.strip().lower()
     if name in {"", "identity"}:

@@ -274,9 +274,6 @@ def linked_data_entity(
     of attribute. An attribute that was removed (`urn:ngsi-ld:null`, as notifications write it) is absent.
 
     Args:
-        document: the entity, number literals kept.
-        body: the bytes it was read from.
-        service: the tenant it was read from.
         attribute_times: whether to return the time of each instance's own last change.
 
     Raises:
@@ -382,9 +379,7 @@ _URN = re.compile(r"urn:ngsi-ld:([^:]+):")
 def targets(parsed: ParsedEntity, types: Set[str] = frozenset()) -> list[str]:
     """Returns the ids that an entity refers to, in order.
 
-    Args:
-        parsed: the entity.
-        types: the only types there are, where that is known: a URN that names another one is left out.
+    `types` are the only types there are, where that is known: a URN that names another one is left out.
     """
     found: list[str] = []
     for name, attribute in parsed.attributes.items():

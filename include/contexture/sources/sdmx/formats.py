@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from types import MappingProxyType
 
 from contexture.sources.sdmx.errors import StructureMessageError, UnsplittableFormatError
 from contexture.sources.sdmx.urn import Urn
@@ -123,15 +122,13 @@ _UNSPLITTABLE_TYPES = frozenset(
     {EDI, EDI_OF_QUERIES, XLSX, "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"}
 )
 _SDMX_JSON_1_0 = "application/vnd.sdmx.json"
-_OTHER_WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        # Two pages of one manual name two types.
-        EDI: (EDI_OF_QUERIES,),
-        EDI_OF_QUERIES: (EDI,),
-        Format.SDMX_JSON_1_0.media_type: (_SDMX_JSON_1_0,),
-        _SDMX_JSON_1_0: (Format.SDMX_JSON_1_0.media_type,),
-    }
-)
+_OTHER_WORDS: Mapping[str, tuple[str, ...]] = {
+    # Two pages of one manual name two types.
+    EDI: (EDI_OF_QUERIES,),
+    EDI_OF_QUERIES: (EDI,),
+    Format.SDMX_JSON_1_0.media_type: (_SDMX_JSON_1_0,),
+    _SDMX_JSON_1_0: (Format.SDMX_JSON_1_0.media_type,),
+}
 _PATCH = re.compile(r"(version=\d+\.\d+)\.0$")
 _HEAD_BYTES, _END_BYTES = 16_384, 1024
 _BEGINNINGS = {True: (b"UNA", b"UNB"), False: (b"PK",)}

@@ -218,12 +218,7 @@ class Selector:
 
 
 def select_structures(selectors: Sequence[Selector], urns: Sequence[str]) -> tuple[str, ...]:
-    """Returns the structures that any of the selectors selects, in their order; without selectors all of them.
-
-    Args:
-        selectors: of a publication's `source.select`.
-        urns: of everything the registry holds.
-    """
+    """Returns the structures that any of the selectors selects, in their order; without selectors all of them."""
     if not selectors:
         return tuple(urns)
     chosen = {urn for selector in selectors for urn in selector.select(urns)}

@@ -12,28 +12,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-PACKAGES: Mapping[str, str] = MappingProxyType(
+
+def _by_member(groups: Mapping[str, str]) -> Mapping[str, str]:
+    """Returns for each word of the values its key."""
+    return MappingProxyType({member: group for group, members in groups.items() for member in members.split()})
+
+
+PACKAGES = _by_member(
     {
-        kind: package
-        for package, kinds in {
-            "base": "AgencyScheme DataConsumerScheme DataProviderScheme MetadataProviderScheme OrganisationScheme "
-            "OrganisationUnitScheme",
-            "categoryscheme": "Categorisation CategoryScheme ReportingTaxonomy",
-            "codelist": "Codelist GeoGridCodelist GeographicCodelist HierarchicalCodelist Hierarchy "
-            "HierarchyAssociation ValueList",
-            "conceptscheme": "ConceptScheme",
-            "datastructure": "DataStructure Dataflow",
-            "mapping": "StructureSet",
-            "metadatastructure": "MetadataStructure Metadataflow",
-            "process": "Process",
-            "registry": "AttachmentConstraint AvailabilityConstraint ContentConstraint DataConstraint "
-            "MetadataConstraint MetadataProvisionAgreement ProvisionAgreement",
-            "structuremapping": "CategorySchemeMap ConceptSchemeMap OrganisationSchemeMap ReportingTaxonomyMap "
-            "RepresentationMap StructureMap",
-            "transformation": "CustomTypeScheme NamePersonalisationScheme RulesetScheme TransformationScheme "
-            "UserDefinedOperatorScheme VtlMappingScheme",
-        }.items()
-        for kind in kinds.split()
+        "base": "AgencyScheme DataConsumerScheme DataProviderScheme MetadataProviderScheme OrganisationScheme "
+        "OrganisationUnitScheme",
+        "categoryscheme": "Categorisation CategoryScheme ReportingTaxonomy",
+        "codelist": "Codelist GeoGridCodelist GeographicCodelist HierarchicalCodelist Hierarchy "
+        "HierarchyAssociation ValueList",
+        "conceptscheme": "ConceptScheme",
+        "datastructure": "DataStructure Dataflow",
+        "mapping": "StructureSet",
+        "metadatastructure": "MetadataStructure Metadataflow",
+        "process": "Process",
+        "registry": "AttachmentConstraint AvailabilityConstraint ContentConstraint DataConstraint "
+        "MetadataConstraint MetadataProvisionAgreement ProvisionAgreement",
+        "structuremapping": "CategorySchemeMap ConceptSchemeMap OrganisationSchemeMap ReportingTaxonomyMap "
+        "RepresentationMap StructureMap",
+        "transformation": "CustomTypeScheme NamePersonalisationScheme RulesetScheme TransformationScheme "
+        "UserDefinedOperatorScheme VtlMappingScheme",
     }
 )
 """The package of each kind of maintainable artefact."""
@@ -59,38 +61,34 @@ _ELEMENTS = {
 _SPELLINGS = {kind.lower(): kind for kind in PACKAGES}
 _ENDINGS = (("ies", "y"), ("es", ""), ("s", ""))
 
-HOLDERS: Mapping[str, str] = MappingProxyType(
+HOLDERS = _by_member(
     {
-        item: kind
-        for kind, items in {
-            "AgencyScheme": "Agency",
-            "CategoryScheme": "Category",
-            "Codelist": "Code GeoFeatureSetCode GeoGridCode GeographicCode",
-            "ConceptScheme": "Concept",
-            "CustomTypeScheme": "CustomType",
-            "DataConsumerScheme": "DataConsumer",
-            "DataProviderScheme": "DataProvider",
-            "DataStructure": "AttributeDescriptor AttributeList DataAttribute Dimension DimensionDescriptor "
-            "DimensionList GroupDimensionDescriptor Measure MeasureDescriptor MeasureDimension MeasureList "
-            "MetadataAttributeUsage PrimaryMeasure ReportingYearStartDay TimeDimension",
-            "HierarchicalCodelist": "Hierarchy",
-            "Hierarchy": "HierarchicalCode Level",
-            "MetadataProviderScheme": "MetadataProvider",
-            "MetadataStructure": "ConstraintTarget DataSetTarget IdentifiableObjectTarget KeyDescriptorTarget "
-            "MetadataAttribute MetadataAttributeDescriptor MetadataTarget ReportPeriodTarget ReportStructure",
-            "NamePersonalisationScheme": "NamePersonalisation",
-            "OrganisationUnitScheme": "OrganisationUnit",
-            "Process": "ProcessStep Transition",
-            "ReportingTaxonomy": "ReportingCategory",
-            "RulesetScheme": "Ruleset",
-            "StructureSet": "CategoryMap CategorySchemeMap CodeMap CodelistMap ComponentMap ConceptMap "
-            "ConceptSchemeMap HybridCodeMap HybridCodelistMap OrganisationMap OrganisationSchemeMap "
-            "ReportingCategoryMap ReportingTaxonomyMap StructureMap",
-            "TransformationScheme": "Transformation",
-            "UserDefinedOperatorScheme": "UserDefinedOperator",
-            "VtlMappingScheme": "VtlCodelistMapping VtlConceptMapping VtlDataflowMapping VtlMapping",
-        }.items()
-        for item in items.split()
+        "AgencyScheme": "Agency",
+        "CategoryScheme": "Category",
+        "Codelist": "Code GeoFeatureSetCode GeoGridCode GeographicCode",
+        "ConceptScheme": "Concept",
+        "CustomTypeScheme": "CustomType",
+        "DataConsumerScheme": "DataConsumer",
+        "DataProviderScheme": "DataProvider",
+        "DataStructure": "AttributeDescriptor AttributeList DataAttribute Dimension DimensionDescriptor "
+        "DimensionList GroupDimensionDescriptor Measure MeasureDescriptor MeasureDimension MeasureList "
+        "MetadataAttributeUsage PrimaryMeasure ReportingYearStartDay TimeDimension",
+        "HierarchicalCodelist": "Hierarchy",
+        "Hierarchy": "HierarchicalCode Level",
+        "MetadataProviderScheme": "MetadataProvider",
+        "MetadataStructure": "ConstraintTarget DataSetTarget IdentifiableObjectTarget KeyDescriptorTarget "
+        "MetadataAttribute MetadataAttributeDescriptor MetadataTarget ReportPeriodTarget ReportStructure",
+        "NamePersonalisationScheme": "NamePersonalisation",
+        "OrganisationUnitScheme": "OrganisationUnit",
+        "Process": "ProcessStep Transition",
+        "ReportingTaxonomy": "ReportingCategory",
+        "RulesetScheme": "Ruleset",
+        "StructureSet": "CategoryMap CategorySchemeMap CodeMap CodelistMap ComponentMap ConceptMap "
+        "ConceptSchemeMap HybridCodeMap HybridCodelistMap OrganisationMap OrganisationSchemeMap "
+        "ReportingCategoryMap ReportingTaxonomyMap StructureMap",
+        "TransformationScheme": "Transformation",
+        "UserDefinedOperatorScheme": "UserDefinedOperator",
+        "VtlMappingScheme": "VtlCodelistMapping VtlConceptMapping VtlDataflowMapping VtlMapping",
     }
 )
 """The kind of the artefact that holds items of a class; hierarchies and maps are items in SDMX 2.1 alone."""

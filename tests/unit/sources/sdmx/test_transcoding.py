@@ -16,7 +16,7 @@ from builders.structures import CODELIST_JSON, DATAFLOW_2_1, sdmx_json
 from builders.transcoding import FREQUENCIES, LOST, MAPPINGS, frequencies, message, only
 from contexture.errors import ConfigurationError
 from contexture.sources.sdmx import Artefact, Format
-from contexture.sources.sdmx.registry import named_in
+from contexture.sources.sdmx.formats import named_in
 from contexture.sources.sdmx.transcoding import transcoder
 from contexture.sources.sdmx.transcoding.transcoder import (
     TARGETS,

@@ -55,7 +55,7 @@ def check_attributes(
             continue
         value = attribute["value"]
         if value is None:
-            _find_null(name, kind, found)
+            found.add("null-value", f"{violation_subject(name)} is null, but its type {kind} needs a value")
             continue
         if not (allow_intervals and is_interval(str(kind), value)):
             meaning.check(name, value, now, found)
@@ -77,10 +77,6 @@ def _find_wrong_shape(name: str, attribute: object, found: RuleFindings, *, link
         )
     else:
         found.add("attr-shape", f"{violation_subject(name)} isn't an object with a value")
-
-
-def _find_null(name: str, kind: object, found: RuleFindings) -> None:
-    found.add("null-value", f"{violation_subject(name)} is null, but its type {kind} needs a value")
 
 
 def _check_other_type(name: str, kind: object, found: RuleFindings) -> None:
@@ -287,9 +283,7 @@ _DEFAULTS = EntityRuleOptions()
 def check(event: Event, options: EntityRuleOptions = _DEFAULTS) -> list[Violation]:
     """Returns the rules an event breaks; none for a deletion or a structure.
 
-    Args:
-        event: its body in NGSIv2's normalized form; its time of reception represents the broker's clock.
-        options: the publication's settings.
+    Its body is in NGSIv2's normalized form; its time of reception represents the broker's clock.
     """
     identity = event.identity
     if event.body is None or not isinstance(identity, ContextIdentity):
@@ -313,10 +307,7 @@ def check_entity(
 ) -> list[Violation]:
     """Returns the rules an entity breaks, in a fixed order.
 
-    Args:
-        parsed: the entity.
-        options: the publication's settings.
-        received_at: when it was received, UTC; the options' reference time when None.
+    `received_at` is when it was received, UTC; the options' reference time when None.
     """
     found = RuleFindings(options.severities)
     now = received_at or options.reference_time

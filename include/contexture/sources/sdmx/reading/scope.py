@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from contexture.sources.sdmx.registry import same_artefact
+from contexture.sources.sdmx.formats import same_artefact
 from contexture.sources.sdmx.selectors import Selector, select_structures
 from contexture.sources.sdmx.urn import Urn
 

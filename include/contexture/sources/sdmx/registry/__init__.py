@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contexture.sources.http.errors import IncompleteReplyError, RegistryUnavailableError, ReplyTooLargeError
-from contexture.sources.sdmx.formats import named_in, same_artefact, splittable
 from contexture.sources.sdmx.registry.connect import open_registry
 from contexture.sources.sdmx.registry.connection import RegistryConnection, registry_connection
 from contexture.sources.sdmx.registry.fusion import FusionRegistry
@@ -27,7 +25,6 @@ from contexture.sources.sdmx.registry.rest import SdmxRegistry
 __all__ = [
     "FormatNotOfferedError",
     "FusionRegistry",
-    "IncompleteReplyError",
     "Log",
     "LogPeriod",
     "LogResetError",
@@ -36,17 +33,12 @@ __all__ = [
     "Registry",
     "RegistryConnection",
     "RegistryTransaction",
-    "RegistryUnavailableError",
     "Reply",
-    "ReplyTooLargeError",
     "SdmxRegistry",
     "StructureEntry",
     "StructureQuery",
-    "named_in",
     "open_registry",
     "read_first_supported",
     "read_one_in",
     "registry_connection",
-    "same_artefact",
-    "splittable",
 ]

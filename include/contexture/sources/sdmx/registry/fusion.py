@@ -28,15 +28,7 @@ _PAGE, _GROWTH, _LONGEST = 100, 4, 25_600
 
 
 class FusionRegistry(RestRegistry):
-    """A Fusion (Metadata) Registry; see `Registry`.
-
-    Args:
-        connection: where it is.
-        transport: sends its requests; closed with this.
-        paths: its structure queries.
-        product: what its product endpoint shows.
-        has_log: whether its log may be read.
-    """
+    """A Fusion (Metadata) Registry; see `Registry`. `product` is that of its product endpoint."""
 
     flavour: RegistryFlavour = "fmr"
 

@@ -80,12 +80,6 @@ class Listing:
 def read_listing(path: Path, media_type: str, who: str, last_modified: str | None = None) -> Listing:
     """Reads a message of stubs; the list is empty where it is a message without structures.
 
-    Args:
-        path: of the message.
-        media_type: that of the response.
-        who: for messages.
-        last_modified: of the response.
-
     Raises:
         IncompleteReplyError: it is no whole message, or has a notice that it is not all.
     """

@@ -222,12 +222,7 @@ def join_log(
 
 
 def period(rows: Sequence[LogRow], start: datetime, end: datetime) -> LogPeriod:
-    """Returns which of the rows are in an interval.
-
-    Args:
-        rows: the newest ones of the search, without holes.
-        start, end: of the interval, its end excluded.
-    """
+    """Returns which of the newest rows of the search, without holes, are in an interval, its end excluded."""
     inside = sorted(row.id for row in rows if start <= row.at < end and not row.is_of_registrations)
     before = max((row.id for row in rows if row.at < start), default=None)
     # Ids are counted from 1: with that one, nothing older is left.

@@ -229,7 +229,7 @@ class RestRegistry(ABC):
 
 
 def _not_given(media_type: str) -> NotExpressible:
-    return NotExpressible(f"the registry lists it, and returns nothing of it as {media_type}")
+    return NotExpressible(f"the registry lists it, and gives nothing of it as {media_type}")
 
 
 LIST_FORMATS: dict[Api, str] = {"v1": Format.SDMX_ML_2_1.media_type, "v2": Format.SDMX_ML_3_0.media_type}

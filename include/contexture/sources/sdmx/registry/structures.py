@@ -102,12 +102,7 @@ _EMPTY_AT_MOST_BYTES = 1 << 16
 
 class Contents:
     """Requests structures; every method makes one attempt.
-
-    Args:
-        connection: of the registry.
-        transport: sends the requests.
-        paths: its structure queries.
-        probe: raises when the registry is not well.
+    `probe` raises when the registry is not well.
     """
 
     def __init__(
@@ -187,9 +182,9 @@ class Contents:
         self, fetched: DownloadedFile | None, query: StructureQuery, media_type: str, into: Path
     ) -> Reply | NotExpressible | None:
         if fetched is None:
-            return NotExpressible(f"the registry does not return it as {media_type} (406)")
+            return NotExpressible(f"the registry does not give it as {media_type} (406)")
         if fetched.status == NOT_IMPLEMENTED:
-            return NotExpressible(f"the registry does not return it as {media_type} (501)")
+            return NotExpressible(f"the registry does not give it as {media_type} (501)")
         if fetched.status == NO_CONTENT or (fetched.status == BAD_REQUEST and query.kind != ANY):
             return None
         if fetched.status == NOT_FOUND:

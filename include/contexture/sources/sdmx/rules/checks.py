@@ -172,12 +172,7 @@ _NAMES_SHOWN = 2
 
 
 def check(artefact: Artefact, options: StructureRuleOptions = _DEFAULTS) -> list[Violation]:
-    """Returns the rules that a structure breaks, in a fixed order.
-
-    Args:
-        artefact: the structure, as `split` returns it.
-        options: the publication's settings.
-    """
+    """Returns the rules that a structure breaks, in a fixed order."""
     found = RuleFindings(options.severities)
     check_identity(artefact, found)
     if found.includes("schema"):
@@ -195,8 +190,7 @@ def unreadable(error: StructureMessageError) -> list[Violation]:
 def check_alone(artefacts: Sequence[Artefact]) -> list[Violation]:
     """Returns the rule that a body without a structure breaks, or with more than the one of its record's key.
 
-    Args:
-        artefacts: of one body; of several, the first two are enough.
+    Of several artefacts, the first two are enough.
     """
     if len(artefacts) == 1:
         return []

@@ -74,12 +74,7 @@ def detect(head: bytes) -> Encoding:
 
 
 def utf8(piece: bytes, head: bytes) -> bytes:
-    """Returns a piece of a message in UTF-8.
-
-    Args:
-        piece: in the encoding of the message.
-        head: the first bytes of the message, which show the encoding.
-    """
+    """Returns a piece of a message in UTF-8; the first bytes of the message show its encoding."""
     encoding = detect(head[:HEAD_BYTES])
     return piece if encoding.is_utf8 else piece.decode(encoding.codec).encode()
 

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from io import SEEK_CUR
 from typing import Any
 
 import msgspec
@@ -204,7 +203,7 @@ class LateHeader:
         if self._start is None:
             self.unreachable = True
             return None
-        back = self._stream.seek(0, SEEK_CUR)
+        back = self._stream.tell()
         self._stream.seek(self._start)
         try:
             return self._read()
@@ -225,7 +224,7 @@ class LateHeader:
 def _position(stream: Any) -> int | None:
     """Returns where the stream is, if it can be set back to there."""
     try:
-        return int(stream.seek(0, SEEK_CUR)) if stream.seekable() else None
+        return int(stream.tell()) if stream.seekable() else None
     except (AttributeError, OSError):
         return None
 

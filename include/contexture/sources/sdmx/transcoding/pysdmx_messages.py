@@ -106,9 +106,7 @@ class MessageHeader:
 def prepare_for_pysdmx(artefact: Artefact, moment: datetime) -> tuple[str, MessageHeader]:
     """Builds a message of this structure alone, and its header.
 
-    Args:
-        artefact: of SDMX-ML 2.1 or later, or SDMX-JSON 2.0.
-        moment: when it was read, for a header without the time of its preparation.
+    It is of SDMX-ML 2.1 or later, or SDMX-JSON 2.0; `moment` is for a header without the time of its preparation.
 
     Raises:
         ValueError: it cannot be parsed after all.

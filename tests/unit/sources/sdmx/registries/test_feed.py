@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders.registry import urn
-from contexture.sources.sdmx.registry import IncompleteReplyError
+from contexture.sources.http.errors import IncompleteReplyError
 from contexture.sources.sdmx.registry.log import FeedEntry, parse_feed
 
 ITEM = (

@@ -14,15 +14,14 @@ from builders import structures
 from builders.registries import AT_ONCE, FUSION_JSON, JSON_2_0, ML_2_1, START, connection, summaries
 from builders.registry import EXR, SEX, SEX_AND_FLOW, codelist, codelists, urn
 from contexture.errors import ConfigurationError
+from contexture.sources.http.errors import IncompleteReplyError, RegistryUnavailableError
 from contexture.sources.sdmx import split
 from contexture.sources.sdmx.registry import (
     FusionRegistry,
-    IncompleteReplyError,
     LogPeriod,
     LogResetError,
     NotExpressible,
     NotModified,
-    RegistryUnavailableError,
     Reply,
     StructureQuery,
     open_registry,

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from builders.registries import AT_ONCE, ML_2_1, START, connection
 from builders.registry import EXR, SEX, SEX_AND_FLOW, codelist, codelists, urn
-from contexture.sources.sdmx.registry import RegistryUnavailableError, Reply, open_registry
+from contexture.sources.http.errors import RegistryUnavailableError
+from contexture.sources.sdmx.registry import Reply, open_registry
 from contexture_sandbox.faults import Fault
 from contexture_sandbox.registry import TestRegistry
 from contexture_sandbox.registry.model import Face

@@ -10,7 +10,8 @@ import pytest
 
 from builders.registries import START, summaries
 from builders.registry import urn
-from contexture.sources.sdmx.registry import IncompleteReplyError, LogPeriod, LogResetError
+from contexture.sources.http.errors import IncompleteReplyError
+from contexture.sources.sdmx.registry import LogPeriod, LogResetError
 from contexture.sources.sdmx.registry.log import FeedEntry, LogRow, join_log, newest_id, period, rows_in, urns_in
 from contexture.sources.sdmx.registry.transport import DownloadedFile
 

@@ -9,8 +9,7 @@ import pytest
 
 from builders import structures
 from builders.registries import EDI, FUSION_JSON, JSON_2_0, ML_2_1
-from contexture.sources.sdmx.formats import XLSX, accept_values, is_cut_off, other_format
-from contexture.sources.sdmx.registry import splittable
+from contexture.sources.sdmx.formats import XLSX, accept_values, is_cut_off, other_format, splittable
 
 ML = structures.ml("2.1", ("Codelists", structures.CODELIST_2_1)).encode()
 JSON = structures.sdmx_json("2.0", {"codelists": [structures.CODELIST_JSON]}).encode()

@@ -8,7 +8,8 @@ import pytest
 from builders import structures
 from builders.registries import AT_ONCE, NOTHING_FOUND, answering, connection, sequence
 from contexture.errors import ConfigurationError
-from contexture.sources.sdmx.registry import FusionRegistry, RegistryUnavailableError, SdmxRegistry, open_registry
+from contexture.sources.http.errors import RegistryUnavailableError
+from contexture.sources.sdmx.registry import FusionRegistry, SdmxRegistry, open_registry
 
 PRODUCT = "/ws/fusion/info/product"
 SEARCH = "/ws/registry/tx/searchTransactions"

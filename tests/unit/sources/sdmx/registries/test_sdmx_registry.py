@@ -12,16 +12,9 @@ from builders import structures
 from builders.registries import AT_ONCE, EDI, ML_2_1, connection
 from builders.registry import EXR, SEX, SEX_AND_FLOW, codelist, codelists, urn
 from contexture.errors import DefectError
+from contexture.sources.http.errors import IncompleteReplyError, RegistryUnavailableError
 from contexture.sources.sdmx import split
-from contexture.sources.sdmx.registry import (
-    IncompleteReplyError,
-    NotExpressible,
-    RegistryUnavailableError,
-    Reply,
-    SdmxRegistry,
-    StructureQuery,
-    open_registry,
-)
+from contexture.sources.sdmx.registry import NotExpressible, Reply, SdmxRegistry, StructureQuery, open_registry
 from contexture_sandbox.registry import TestRegistry
 
 ML_3_0 = "application/vnd.sdmx.structure+xml;version=3.0.0"

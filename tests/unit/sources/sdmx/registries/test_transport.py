@@ -11,8 +11,8 @@ import pytest
 
 from builders.registries import AT_ONCE, ML_2_1, NOTHING_FOUND, Pieces, answering, connection, packed, sequence
 from contexture.errors import ConfigurationError
+from contexture.sources.http.errors import IncompleteReplyError, RegistryUnavailableError, ReplyTooLargeError
 from contexture.sources.http.tokens import TokenRequest
-from contexture.sources.sdmx.registry import IncompleteReplyError, RegistryUnavailableError, ReplyTooLargeError
 from contexture.sources.sdmx.registry.transport import StructureDownloads, StructureRequest
 
 BODY = b"<structures/>" * 50
