@@ -19,7 +19,7 @@ from contexture.publications import NgsiPublication
 from contexture.records.messages.envelopes import envelope
 from contexture.records.messages.ngsi_bodies import join
 from contexture.storage.folder import StoredFolder
-from contexture.storage.paths import SHARD_FILE
+from contexture.storage.publication_store import SHARD_FILE
 from contexture.storage.schemas import HEADER_PREFIX, IDENTITIES, OUTBOX, STATE, with_headers
 from contexture.storage.state_files import completed
 from contexture.storage.topic_order import group_by_topics, needs_groups

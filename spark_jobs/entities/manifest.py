@@ -18,7 +18,7 @@ from contexture.sources.ngsi.rules.catalogue import REJECTING, severities
 from contexture.storage.folder import StoredFolder
 from contexture.storage.manifests import LandingManifest, Manifest, ShardManifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.paths import SHARD_FILE
+from contexture.storage.publication_store import SHARD_FILE
 from contexture.storage.replay import backfill_headers, check_topics
 from spark_jobs.entities.collisions import RULE as COLLISION
 from spark_jobs.entities.plan import RULE as DUPLICATE

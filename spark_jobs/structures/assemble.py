@@ -22,7 +22,7 @@ from contexture.publications import SdmxPublication
 from contexture.records.cloudevents.change_events import RunReference
 from contexture.records.messages.envelopes import StructureContent, StructureEnvelope, structure_envelope
 from contexture.storage.folder import StoredFolder
-from contexture.storage.paths import SHARD_FILE
+from contexture.storage.publication_store import SHARD_FILE
 from contexture.storage.schemas import (
     HEADER_PREFIX,
     QUARANTINE,

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from contexture.records.changes import ChangeKind
 from contexture.records.messages.envelopes import structure_envelope
 from contexture.storage.manifests import LandingManifest, Manifest, RegistryPart, ShardManifest
-from contexture.storage.paths import SHARD_FILE
+from contexture.storage.publication_store import SHARD_FILE
 from contexture.storage.replay import backfill_headers, check_topics
 from contexture.storage.schemas import TRANSCODED
 from spark_jobs.shared.context import StageContext

@@ -14,7 +14,7 @@ from typing import Any
 
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.paths import SHARD_FILE
+from contexture.storage.publication_store import SHARD_FILE
 from spark_jobs.shared.context import StageContext
 from spark_jobs.shared.outbox import Stopwatch, preparation_of, prepare_once
 from spark_jobs.shared.parquet_rows import Unit, units_of

@@ -9,10 +9,10 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from builders.layout import PublicationPaths
 from contexture.sources.ngsi.entity_head import read_entity_head
 from contexture.storage.home import Home
 from contexture.storage.manifests import LandingManifest
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import LANDING
 
 MORNING = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)

@@ -8,12 +8,12 @@ from typing import Any
 
 from sqlalchemy import Table, create_engine, insert, text
 
+from builders.layout import PublicationPaths
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.monitoring import RunTables
 from contexture.monitoring.tables import RUNS, TRANSACTIONS
 from contexture.records.changes.attribute_types import AttributeType, AttributeTypes
 from contexture.storage.home import Home
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.state import StatePointer
 
 NAMES = tuple(f"publication-{number:03}" for number in range(200))

@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from builders.layout import PublicationPaths
 from contexture.events import identity_hash
 from contexture.publications import Publication, fingerprint
 from contexture.storage.home import Home
 from contexture.storage.manifests import ExpectationResult, Manifest, QualityVerdict, ShardManifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import IDENTITIES, OUTBOX
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

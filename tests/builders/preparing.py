@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from builders.landing import landing
+from builders.layout import PublicationPaths
 from contexture.publications import Publication, fingerprint
 from contexture.storage.conclusion import conclude
 from contexture.storage.home import Home
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import Retry, StageOrder
 from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.quarantine_retry import write_retry_landing
 from spark_jobs.entities.prepare import prepare
 from spark_jobs.shared.outbox import Stopwatch

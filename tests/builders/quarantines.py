@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from builders.layout import PublicationPaths
 from contexture.storage.home import Home
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import QUARANTINE
 
 

@@ -11,13 +11,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from builders.layout import PublicationPaths
 from builders.outboxes import outbox, publication
 from contexture.publications import Publication
 from contexture.sending.testing import MemoryShard, OutboxRow
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest, RegistryPart
 from contexture.storage.outbox_reader import bounded
-from contexture.storage.paths import SHARD_FILE, PublicationPaths
+from contexture.storage.publication_store import SHARD_FILE
 from contexture.storage.schemas import STRUCTURE_OUTBOX
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

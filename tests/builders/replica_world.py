@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from builders.layout import PublicationPaths
 from builders.structure_intake import Opened, read_here
 from builders.structure_runs import InProcess, registry_publication, structure_order
 from contexture.kafka import ClientSettings
@@ -26,7 +27,6 @@ from contexture.storage.home import Home
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import ReplayOptions, Retry, StageOrder
 from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.paths import PublicationPaths
 from fakes.kafka_cluster import FakeCluster, FakeHidden, FakeLedger
 from fakes.structure_registry import MEDIA_TYPE, FakeRegistry
 from spark_jobs.shared.outbox import Stopwatch

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from builders.layout import PublicationPaths
 from builders.outboxes import Record, outbox
 from contexture.events import identity_hash
 from contexture.publications import Publication
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import STATE
 from contexture.storage.state import State, StatePointer
 from contexture.storage.state_files import latest, writing

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from builders.layout import PublicationPaths
 from builders.preparing import Preparer
 from contexture.publications import Publication, fingerprint
 from contexture.sources.sdmx import split
 from contexture.storage.home import Home
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import LANDING
 from spark_jobs.shared.outbox import Stopwatch
 from spark_jobs.structures.prepare import prepare_structures

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import pytest
 
+from builders.layout import PublicationPaths
 from contexture.java.runtime import find_java
 from contexture.kafka import ClientSettings
 from contexture.operations.verification.topics import KafkaTopics
@@ -21,7 +22,6 @@ from contexture.sending.target import KafkaTarget, Target
 from contexture.storage.archive import Interval
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
-from contexture.storage.paths import PublicationPaths
 from contexture_airflow.run import RunRequest
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard

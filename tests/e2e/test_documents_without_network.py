@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from builders.layout import PublicationPaths
 from builders.outboxes import NOON, outbox, publication, records
 from builders.quarantines import refused
 from contexture.operations.reports.build import ReportSources, quality_report
@@ -18,7 +19,6 @@ from contexture.operations.reports.model import ReportPeriod
 from contexture.operations.status.sources import Tables
 from contexture.publications import Publication
 from contexture.storage.home import Home
-from contexture.storage.paths import PublicationPaths
 from e2e.browser import browser, missing
 from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.frames import AcceptedFrames

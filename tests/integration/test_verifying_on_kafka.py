@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from builders.layout import PublicationPaths
 from builders.outboxes import Record, outbox, publication
 from builders.plain_kafka import remove_topics
 from builders.states import Held, state_table
@@ -30,7 +31,6 @@ from contexture.storage.conclusion import conclude
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.paths import PublicationPaths
 from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration

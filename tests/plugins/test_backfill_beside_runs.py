@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from builders.fake_target import FakeTarget
+from builders.layout import PublicationPaths
 from builders.outboxes import NOON, Record, publication
 from builders.states import Held, approved
 from contexture.publications import Publication, fingerprint
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import ReplayOptions, StageOrder
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.replay import replay
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run

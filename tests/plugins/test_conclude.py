@@ -9,13 +9,13 @@ import pytest
 
 from builders import states
 from builders.fake_target import FakeTarget
+from builders.layout import PublicationPaths
 from builders.notifying import notify
 from builders.outboxes import NOON, outbox, publication, records, say_whom
 from builders.states import Held, held
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
-from contexture.storage.paths import PublicationPaths
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.settle import finish_open_transaction

@@ -29,12 +29,12 @@ from airflow.sdk.execution_time import hitl  # noqa: E402
 
 from builders.attempts import failed_send  # noqa: E402
 from builders.fake_target import FakeTarget  # noqa: E402
+from builders.layout import PublicationPaths  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from contexture.errors import ConfigurationError, RejectedError, RetriableError  # noqa: E402
 from contexture.monitoring import RunTables  # noqa: E402
 from contexture.storage.home import Home  # noqa: E402
 from contexture.storage.orders import ReplayOptions, StageOrder, StageResult  # noqa: E402
-from contexture.storage.paths import PublicationPaths  # noqa: E402
 from contexture.storage.shrink_report import ShrinkReport  # noqa: E402
 from contexture_airflow.connections import settings as opening  # noqa: E402
 from contexture_airflow.operators.conclude import ConcludeOperator  # noqa: E402

@@ -27,7 +27,7 @@ from contexture.storage.delivery import (  # noqa: E402
 )
 from contexture.storage.home import Home  # noqa: E402
 from contexture.storage.incompleteness import Incompleteness  # noqa: E402
-from contexture.storage.paths import run_name  # noqa: E402
+from contexture.storage.publication_store import run_name  # noqa: E402
 from contexture.storage.shrink_report import ShrinkReport  # noqa: E402
 from contexture.storage.state import StatePointer  # noqa: E402
 

@@ -17,11 +17,11 @@ pytestmark = pytest.mark.airflow
 pytest.importorskip("airflow.sdk")
 
 from builders.attempts import failed_send  # noqa: E402
+from builders.layout import PublicationPaths  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import ORIGIN, Browser, hidden_in, token_in  # noqa: E402
 from contexture.monitoring import RunTables  # noqa: E402
 from contexture.storage.home import Home  # noqa: E402
-from contexture.storage.paths import PublicationPaths  # noqa: E402
 from contexture.storage.schemas import QUARANTINE  # noqa: E402
 from contexture.storage.shrink_report import ShrinkReport  # noqa: E402
 from contexture_airflow.web import connection_check  # noqa: E402

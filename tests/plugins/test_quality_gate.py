@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from builders.fake_target import FakeTarget
+from builders.layout import PublicationPaths
 from builders.outboxes import NOON, outbox, publication, records
 from builders.structure_publications import structures
 from contexture.errors import ConfigurationError, RejectedError
 from contexture.sending.ledger_copies import LedgerCopies
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
-from contexture.storage.paths import PublicationPaths
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.quality_gate import judge
 from contexture_airflow.steps.settle import finish_open_transaction

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.fake_target import FakeTarget
+from builders.layout import PublicationPaths
 from builders.outboxes import NOON, outbox, publication
 from builders.structure_publications import structures
 from contexture.errors import ConfigurationError
@@ -18,7 +19,6 @@ from contexture.sending import LedgerEntry
 from contexture.sources.sdmx import SelectorError
 from contexture.storage.home import Home
 from contexture.storage.orders import StageOrder
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import QUARANTINE
 from contexture.storage.state import StatePointer
 from contexture_airflow.run import RunPlan, RunRequest

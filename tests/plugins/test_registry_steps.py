@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.fake_target import FakeTarget
+from builders.layout import PublicationPaths
 from builders.outboxes import NOON
 from builders.registry_outboxes import RegistryChange, registry_outbox, structures
 from builders.states import Held, held, state_table
@@ -18,7 +19,6 @@ from contexture.sending.target import KafkaTarget
 from contexture.storage.home import Home
 from contexture.storage.manifests import ExpectationResult, Manifest, QualityVerdict
 from contexture.storage.orders import StageOrder
-from contexture.storage.paths import PublicationPaths
 from contexture_airflow.run import RunPlan, RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.quality_gate import judge

@@ -9,13 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.fake_target import FakeTarget
+from builders.layout import PublicationPaths
 from builders.outboxes import NOON, outbox, publication
 from contexture.errors import ConfigurationError, RejectedError, RetriableError
 from contexture.publications import Publication, fingerprint
 from contexture.storage.conclusion import require_full_run
 from contexture.storage.home import Home
 from contexture.storage.orders import ReplayOptions, Retry, StageOrder, StageResult
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import QUARANTINE
 from contexture.storage.state import StatePointer
 from contexture_airflow.run import RunPlan, RunRequest

@@ -13,6 +13,7 @@ import pytest
 
 from builders.attempts import failed_send
 from builders.fake_target import FakeTarget
+from builders.layout import PublicationPaths
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.errors import ConfigurationError
 from contexture.monitoring import RunTables, RunTableWriter
@@ -20,7 +21,6 @@ from contexture.monitoring.alerts import Failure
 from contexture.monitoring.own_events import EventType, OwnEvent
 from contexture.publications import Publication
 from contexture.storage.home import Home
-from contexture.storage.paths import PublicationPaths
 from contexture_airflow.run import RunPlan, RunRequest, StagedOutbox
 from contexture_airflow.run_events import ShardNotes, open_journal, record_end, record_failure
 from contexture_airflow.steps.conclude import conclude_run

@@ -11,13 +11,13 @@ import pytest
 
 from builders import states
 from builders.fake_target import FakeTarget
+from builders.layout import PublicationPaths
 from builders.outboxes import NOON, outbox, publication, records
 from builders.states import Held
 from contexture.errors import ConfigurationError
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.state import StatePointer
 from contexture_airflow.run import RunPlan, RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run

@@ -10,6 +10,7 @@ import orjson
 import pyarrow.parquet as pq
 import pytest
 
+from builders.layout import PublicationPaths
 from builders.notifying import LEGACY, body, entity, gone, notify
 from builders.outboxes import publication
 from contexture.publications import Publication, fingerprint
@@ -19,7 +20,6 @@ from contexture.storage.home import Home
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import Retry, StageOrder
 from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.quarantine_retry import write_retry_landing
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from spark_jobs.entities.judge import judge_outbox

@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.counted_broker import CountedBroker
+from builders.layout import PublicationPaths
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.publications import Publication, fingerprint
 from contexture.sources.http.connection import BrokerConnection
 from contexture.storage.home import Home
 from contexture.storage.manifests import LandingManifest, Mode
 from contexture.storage.orders import StageOrder
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import LANDING
 from contexture_sandbox.context_broker import ConcurrentWriter, SeedEntity, TestBroker
 from contexture_sandbox.context_broker.loading import load

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
+from builders.layout import PublicationPaths
 from builders.outboxes import publication
 from contexture.publications import Publication, fingerprint
 from contexture.sources.http.connection import BrokerConnection
@@ -18,7 +19,6 @@ from contexture.storage.conclusion import conclude
 from contexture.storage.home import Home
 from contexture.storage.manifests import QualityVerdict
 from contexture.storage.orders import StageOrder, StageResult
-from contexture.storage.paths import PublicationPaths
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from spark_jobs import pipeline, stage
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from builders.layout import PublicationPaths
 from builders.registry import SEX, codelist, codelists, urn
 from builders.states import Held, write_files
 from builders.structure_intake import structure_order
@@ -23,7 +24,6 @@ from contexture.sources.sdmx.registry import RegistryConnection
 from contexture.storage.home import Home
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import LANDING
 from contexture_sandbox.registry import TestRegistry, seed_codelist, seed_message
 from spark_jobs.structures.read import read_structures

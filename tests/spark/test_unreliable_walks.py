@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from builders.layout import PublicationPaths
 from builders.unreliable_broker import PATH, TENANT, Adversary, UnreliableBroker
 from contexture.errors import RetriableError
 from contexture.publications import Publication, fingerprint
@@ -24,7 +25,6 @@ from contexture.sources.ngsi.connect import open_broker
 from contexture.sources.ngsi.entity_head import moment
 from contexture.storage.home import Home
 from contexture.storage.orders import StageOrder
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import LANDING
 from spark_jobs.data_sources.ngsi import SLICE_BITS, landing_rows
 from spark_jobs.data_sources.walks import Selection, WalkShare

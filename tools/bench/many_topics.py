@@ -10,7 +10,7 @@ from typing import Final
 
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics, partition_for
 from contexture.storage.home import Home
-from contexture.storage.paths import SHARD_FILE
+from contexture.storage.publication_store import SHARD_FILE
 from contexture.storage.topic_order import group_by_topics, needs_groups
 from contexture_sandbox.kafka import EmbeddedKafka
 from tools.bench.loads import ENTITY_BYTES, values

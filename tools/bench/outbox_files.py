@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from contexture.storage.folder import StoredFolder
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest, ShardManifest
-from contexture.storage.paths import SHARD_FILE
+from contexture.storage.publication_store import SHARD_FILE
 from contexture.storage.schemas import HEADER_PREFIX, OUTBOX, with_headers
 from tools.bench.loads import ENTITY_BYTES, Load, values
 

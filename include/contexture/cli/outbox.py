@@ -16,12 +16,12 @@ from contexture.cli.text_table import text_table
 from contexture.storage.delivery import SendAttempts, most_urgent
 from contexture.storage.documents import StoredDocument
 from contexture.storage.manifests import Manifest, ShardManifest
-from contexture.storage.publication_store import PublicationStore
 
 if TYPE_CHECKING:
     from contexture.operations.actions.outboxes import OutboxReport
     from contexture.operations.environment import FoundOutbox
     from contexture.storage.outboxes import OutboxStatus
+    from contexture.storage.publication_store import PublicationStore
 
 app = typer.Typer(
     add_completion=False,

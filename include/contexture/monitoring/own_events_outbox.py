@@ -16,8 +16,7 @@ from contexture.records.cloudevents import Record
 from contexture.storage.folder import StoredFolder
 from contexture.storage.manifests import Manifest, QualityVerdict, ShardManifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.paths import SHARD_FILE
-from contexture.storage.publication_store import PublicationStore
+from contexture.storage.publication_store import SHARD_FILE, PublicationStore
 from contexture.storage.schemas import HEADER_PREFIX, OUTBOX
 
 TOPICS: Final = pa.schema([("topic", pa.string()), ("records", pa.int64())])

@@ -14,7 +14,7 @@ from contexture.storage.file_tree import FileTree
 from contexture.storage.known_topics import KnownTopics
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import OutboxStatus
-from contexture.storage.paths import PublicationPaths
+from contexture.storage.paths import CURRENT, PublicationPaths
 from contexture.storage.publication_store import PublicationStore
 from contexture.storage.state import StatePointer
 
@@ -44,13 +44,13 @@ def check_document(home: FileTree, kind: type[Versioned], path: str) -> None:
         check_format(path, read.get(kind.FORMAT_MEMBER), kind.FORMAT)
 
 
-def _documents(home: FileTree, folder: PublicationPaths) -> Iterator[tuple[type[Versioned], str]]:
-    yield StatePointer, folder.current_state()
-    yield KnownLedger, folder.ledger_seen()
-    yield KnownTopics, folder.known_topics()
-    for name in home.files(folder.shards_begun(), ".json"):
-        yield ShardBegun, f"{folder.shards_begun()}/{name}"
-    for marker in home.files(folder.pending(), ".json"):
+def _documents(home: FileTree, paths: PublicationPaths) -> Iterator[tuple[type[Versioned], str]]:
+    yield StatePointer, f"{paths.state()}/{CURRENT}"
+    yield KnownLedger, paths.ledger_seen()
+    yield KnownTopics, paths.known_topics()
+    for name in home.files(paths.shards_begun(), ".json"):
+        yield ShardBegun, f"{paths.shards_begun()}/{name}"
+    for marker in home.files(paths.pending(), ".json"):
         outbox = marker.split("-", 1)[1].removesuffix(".json")
-        yield Manifest, folder.manifest(outbox)
-        yield OutboxStatus, folder.status(outbox)
+        yield Manifest, paths.manifest(outbox)
+        yield OutboxStatus, paths.status(outbox)

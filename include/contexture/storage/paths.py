@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import sha256
-
-SHARD_FILE = "part-00000.parquet"
-"""The one Parquet file of a shard that holds records."""
 
 CURRENT = "CURRENT"
 """The pointer of state, which is replaced last."""
-
-
-def run_name(run_id: str) -> str:
-    """A folder name for an Airflow run id, which may hold any character; the same id gives the same name."""
-    return sha256(run_id.encode()).hexdigest()[:20]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +26,6 @@ class PublicationPaths:
         """Which files of the inbox are in the landing."""
         return f"{self.landing(run)}/inbox.json"
 
-    def landing_before(self, run: str) -> str:
-        """What a registry held of what is meant, before the transactions that a backfill's landing shows."""
-        return f"{self.landing(run)}/before.json"
-
     def work(self, run: str) -> str:
         """What prepare writes on the way; removed when the outbox stands."""
         return f"{self.publication}/work/{run}"
@@ -50,30 +37,6 @@ class PublicationPaths:
     def orders(self, run: str) -> str:
         """What the scheduler and the stage job told each other."""
         return f"{self.runs()}/{run}"
-
-    def order(self, run: str) -> str:
-        """What the stage job is asked to do."""
-        return f"{self.orders(run)}/order.json"
-
-    def result(self, run: str) -> str:
-        """What the stage job answered."""
-        return f"{self.orders(run)}/result.json"
-
-    def chosen(self, run: str) -> str:
-        """Which quarantined events the run tries again."""
-        return f"{self.orders(run)}/chosen.parquet"
-
-    def alert(self, kind: str) -> str:
-        """When people were told last that something of this kind happened, and about which run."""
-        return f"{self.publication}/alerts/{kind.replace(' ', '-')}.json"
-
-    def vanishing(self, run: str) -> str:
-        """What the run would have deleted, had it been let."""
-        return f"{self.orders(run)}/vanishing.json"
-
-    def shrink_decision(self, run: str) -> str:
-        """What a person decided about that."""
-        return f"{self.orders(run)}/shrink-decision.json"
 
     def outbox(self, outbox: str) -> str:
         """The records of one run."""
@@ -107,34 +70,6 @@ class PublicationPaths:
         """Which files of the inbox the outbox was made of."""
         return f"{self.outbox(outbox)}/inbox.json"
 
-    def topics(self, outbox: str) -> str:
-        """The topics an outbox writes to, with their counts of records."""
-        return f"{self.outbox(outbox)}/topics.parquet"
-
-    def approved_topics(self, outbox: str) -> str:
-        """The topics it writes to, by Kafka's ids when it was approved."""
-        return f"{self.outbox(outbox)}/topics.json"
-
-    def collisions(self, outbox: str) -> str:
-        """The events whose topic is another identity's; there only where such were found."""
-        return f"{self.outbox(outbox)}/collisions.parquet"
-
-    def dead_letters(self, outbox: str) -> str:
-        """Which of its records are in the dead-letter topic; there only where some are."""
-        return f"{self.outbox(outbox)}/dead_letters.json"
-
-    def transcoded(self, outbox: str) -> str:
-        """The structures that were converted, and what was lost; there only where such were."""
-        return f"{self.outbox(outbox)}/transcoded.parquet"
-
-    def state_delta(self, outbox: str) -> str:
-        """Folder of what concluding the outbox changes in state."""
-        return f"{self.outbox(outbox)}/state_delta"
-
-    def seen_types(self, outbox: str) -> str:
-        """The NGSI types of attributes that the run saw."""
-        return f"{self.state_delta(outbox)}/types.json"
-
     def quarantine(self, outbox: str) -> str:
         """Events the run refused."""
         return f"{self.quarantines()}/{outbox}"
@@ -142,10 +77,6 @@ class PublicationPaths:
     def quarantines(self) -> str:
         """What the runs refused that retention has left."""
         return f"{self.publication}/quarantine"
-
-    def retried(self, outbox: str) -> str:
-        """Which of these events were tried again: a file for each outbox that did."""
-        return f"{self.quarantine(outbox)}/retried"
 
     def report(self, outbox: str) -> str:
         """The data quality report of the run."""
@@ -155,21 +86,9 @@ class PublicationPaths:
         """All reports that retention has left."""
         return f"{self.publication}/report"
 
-    def verdict(self, outbox: str) -> str:
-        """The checkpoint's result in one file."""
-        return f"{self.report(outbox)}/verdict.json"
-
-    def samples(self, outbox: str) -> str:
-        """A few of what broke each rule and expectation."""
-        return f"{self.report(outbox)}/samples.json"
-
     def verifications(self) -> str:
         """What verifications of the topics found."""
         return f"{self.publication}/verification"
-
-    def verification(self, name: str) -> str:
-        """One of them, named by its time."""
-        return f"{self.verifications()}/{name}"
 
     def ledger_seen(self) -> str:
         """Which ledger in Kafka the publication has written to."""
@@ -206,7 +125,3 @@ class PublicationPaths:
     def state(self) -> str:
         """What the target holds."""
         return f"{self.publication}/state"
-
-    def current_state(self) -> str:
-        """The pointer that is replaced last."""
-        return f"{self.state()}/{CURRENT}"

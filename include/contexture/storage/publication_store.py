@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 
 import orjson
 import pyarrow as pa
@@ -25,6 +26,9 @@ from contexture.storage.quarantine import Quarantine, RuleSamples
 from contexture.storage.shrink_report import ShrinkDecision, ShrinkReport
 from contexture.storage.state import State
 
+SHARD_FILE = "part-00000.parquet"
+"""The one Parquet file of a shard that holds records."""
+
 REPORT_PAGE = "index.html"
 """The page of a data quality report, in its folder."""
 
@@ -39,6 +43,11 @@ _TOPICS = "topics.parquet"
 _APPROVED_TOPICS = "topics.json"
 _SEEN_TYPES = "types.json"
 _DEAD_LETTERS = "dead_letters.json"
+
+
+def run_name(run_id: str) -> str:
+    """A folder name for an Airflow run id, which may hold any character; the same id gives the same name."""
+    return sha256(run_id.encode()).hexdigest()[:20]
 
 
 @dataclass(frozen=True, slots=True)

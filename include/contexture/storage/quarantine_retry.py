@@ -22,8 +22,7 @@ from contexture.sources.ngsi.notifications.notification import notified_form
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import Retry, StageOrder
 from contexture.storage.outboxes import Outboxes
-from contexture.storage.paths import run_name
-from contexture.storage.publication_store import LandingStore, PublicationStore
+from contexture.storage.publication_store import LandingStore, PublicationStore, run_name
 from contexture.storage.quarantine import RETRY_MARKS, Quarantine
 from contexture.storage.schemas import LANDING
 

@@ -29,8 +29,7 @@ from contexture.storage.archive import ArchiveCoverage
 from contexture.storage.manifests import Manifest, ShardManifest
 from contexture.storage.orders import StageOrder
 from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.paths import SHARD_FILE
-from contexture.storage.publication_store import PublicationStore
+from contexture.storage.publication_store import SHARD_FILE, PublicationStore
 from contexture.storage.schemas import HEADER_PREFIX, OUTBOX, STRUCTURE_OUTBOX, with_headers
 from contexture.storage.state import State
 from contexture.storage.topic_order import group_by_topics, needs_groups

@@ -24,8 +24,7 @@ import pyarrow.dataset as ds
 from contexture.errors import DefectError
 from contexture.storage.folder import StoredFolder
 from contexture.storage.manifests import Manifest
-from contexture.storage.paths import SHARD_FILE
-from contexture.storage.publication_store import OutboxStore, PublicationStore
+from contexture.storage.publication_store import SHARD_FILE, OutboxStore, PublicationStore
 from contexture.storage.schemas import HASH_BYTES, IDENTITIES, STATE
 from contexture.storage.state import State, StatePointer
 from contexture.storage.state_files import KEYS, StateFile, latest, merged, writing

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseNotifier, conf
 
-from contexture.storage.publication_store import PublicationStore
-
 if TYPE_CHECKING:
     from contexture.monitoring.alerts import Failure, Mail
     from contexture.publications import Publication
+    from contexture.storage.publication_store import PublicationStore
 
 MAIL_CONNECTION = "contexture_mail"
 """Airflow connection of type `smtp` that mails are sent by."""

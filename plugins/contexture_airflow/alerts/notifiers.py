@@ -16,7 +16,6 @@ from airflow.sdk import (  # type: ignore[attr-defined]  # its stub file lacks w
 from asgiref.sync import sync_to_async
 
 from contexture.errors import ContextureError
-from contexture.storage.publication_store import PublicationStore
 from contexture_airflow.alerts.delivery import Audience, airflow_address, send_alert
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from contexture.monitoring.alerts import Failure
     from contexture.publications import Publication
+    from contexture.storage.publication_store import PublicationStore
 
 _LOST = "the task ended without an error of its own: it was killed, or its machine was lost"
 _SEE_LOG = "read the log of the task, then clear it or start a new run: both go on where sending stopped"

@@ -11,8 +11,7 @@ from contexture.sending.target import Target
 from contexture.storage.archive import Interval
 from contexture.storage.manifests import Mode
 from contexture.storage.orders import ReplayOptions
-from contexture.storage.paths import run_name
-from contexture.storage.publication_store import PublicationStore
+from contexture.storage.publication_store import PublicationStore, run_name
 from contexture.storage.quarantine_retry import resolve
 from contexture.storage.state import StatePointer
 from contexture_airflow.run import RunPlan, RunRequest

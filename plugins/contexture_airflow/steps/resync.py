@@ -12,7 +12,6 @@ from airflow.sdk.exceptions import AirflowRuntimeError
 
 from contexture.errors import ConfigurationError
 from contexture.publications import Publication, fingerprint
-from contexture.storage.publication_store import PublicationStore
 from contexture_airflow.catalogue import publications
 from contexture_airflow.settings import publication_dag_id
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from contexture.storage.home import Home
+    from contexture.storage.publication_store import PublicationStore
 
 _STRENGTH: Final = {"auto": 0, "changes": 1, "full": 2}
 _MODE_OF_POLICY: Final = {"pending": "auto", "full": "full"}

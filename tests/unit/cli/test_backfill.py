@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from builders.layout import PublicationPaths
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.cli.backfill import print_text
 from contexture.errors import ConfigurationError, RetriableError
@@ -18,7 +19,6 @@ from contexture.operations.actions.backfill import planned, start
 from contexture.operations.airflow_client import AirflowClient, AirflowCredentials
 from contexture.storage.home import Home
 from contexture.storage.orders import ReplayOptions
-from contexture.storage.paths import PublicationPaths
 
 FILE = """
 name: vehicles

@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.attempts import failed_send
+from builders.layout import PublicationPaths
 from builders.outboxes import outbox, publication, records
 from contexture.monitoring import RunTables
 from contexture.storage.conclusion import conclude
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest, RegistryPart
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import QUARANTINE
 
 CARS = publication()

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from builders.layout import PublicationPaths
 from builders.outboxes import outbox, publication
 from contexture.operations.airflow_client import AirflowClient
 from contexture.storage.home import Home
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.schemas import QUARANTINE
 
 CORRECT_THE_SOURCE = (

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from builders.attempts import failed_send
+from builders.layout import PublicationPaths
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.monitoring import RunTables, TransactionRow, TransactionStatus
 from contexture.storage.conclusion import conclude
@@ -15,7 +16,6 @@ from contexture.storage.home import Home
 from contexture.storage.inbox_writer import InboxWriter
 from contexture.storage.incompleteness import Incompleteness
 from contexture.storage.known_topics import LostTopics
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.shrink_report import ShrinkReport
 from contexture.storage.state import StatePointer
 

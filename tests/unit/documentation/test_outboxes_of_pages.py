@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from builders.layout import PublicationPaths
 from builders.outboxes import outbox, publication, records
 from builders.pages import block
 from builders.quarantines import refused
 from builders.terminal import Terminal
 from contexture.monitoring import RunTables, TransactionRow, TransactionStatus
 from contexture.storage.home import Home
-from contexture.storage.paths import PublicationPaths
 from fakes.airflow_rest import airflow_rest
 
 STUCK, REPORT = "how-to/stuck-outbox.md", "how-to/report-data-quality.md"

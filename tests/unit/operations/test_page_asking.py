@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from builders.layout import PublicationPaths
 from builders.outboxes import NOON, publication
 from contexture.monitoring import RunTables
 from contexture.operations.status.health import DagFacts, OpenQuestion
@@ -14,7 +15,7 @@ from contexture.operations.status.overview import overview
 from contexture.operations.status.sources import Sources, Tables
 from contexture.operations.status.status import StatusReport, statuses
 from contexture.storage.home import Home
-from contexture.storage.paths import PublicationPaths, run_name
+from contexture.storage.publication_store import run_name
 from contexture.storage.shrink_report import ShrinkReport
 
 RUN_ID = "scheduled__2026-03-01T12:00:00+00:00"

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from builders.layout import PublicationPaths
 from builders.outboxes import NOON, outbox, publication, records
 from builders.quarantines import refused
 from contexture.monitoring import RunTables
@@ -16,7 +17,6 @@ from contexture.operations.status.quality import COLUMN_WIDTH, COLUMNS, HEIGHT, 
 from contexture.operations.status.quarantine import SAMPLES, quarantines
 from contexture.operations.status.sources import Sources, Tables
 from contexture.storage.home import Home
-from contexture.storage.paths import PublicationPaths
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from builders.layout import PublicationPaths
 from builders.outboxes import NOON, outbox, publication, records
 from builders.quarantines import refused
 from contexture.errors import ConfigurationError
@@ -26,7 +27,7 @@ from contexture.storage.delivery import DeadLetterIndex
 from contexture.storage.home import Home
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.outboxes import OutboxStatus
-from contexture.storage.paths import PublicationPaths, run_name
+from contexture.storage.publication_store import run_name
 from contexture.storage.quarantine import SAMPLES, RuleSample, RuleSamples
 
 FOLDER = PublicationPaths("vehicles")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from builders.layout import PublicationPaths
 from builders.outboxes import publication, records
 from builders.states import approved
 from contexture.sending.ledger_rebuild import known_sent
 from contexture.storage.conclusion import conclude
 from contexture.storage.home import Home
-from contexture.storage.paths import PublicationPaths
 
 VEHICLES = publication()
 FOLDER = PublicationPaths("vehicles")

@@ -8,11 +8,11 @@ from pathlib import Path
 import orjson
 import pytest
 
+from builders.layout import PublicationPaths
 from builders.outboxes import NOON, publication
 from contexture.publications import fingerprint
 from contexture.storage.home import Home
 from contexture.storage.orders import StageOrder, StageResult
-from contexture.storage.paths import PublicationPaths
 from spark_jobs import stage
 
 FOLDER = PublicationPaths("vehicles")

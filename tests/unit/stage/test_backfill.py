@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from builders.layout import PublicationPaths
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.errors import ConfigurationError
 from contexture.publications import Publication, fingerprint
@@ -15,7 +16,6 @@ from contexture.sources.http.errors import NotOfferedError
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import ReplayOptions, StageOrder
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.replay import NoLogError, NothingArchivedError, PartlyArchivedError
 from spark_jobs.backfill import backfill
 from spark_jobs.shared.verdict import stored_verdict

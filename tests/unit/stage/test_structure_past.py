@@ -15,11 +15,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from builders.layout import PublicationPaths
 from builders.registry import urn
 from builders.replica_world import World
 from contexture.storage.manifests import Manifest
 from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.replay import NoLogError, PartlyArchivedError
 from fakes.structure_registry import NOON
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from builders.layout import PublicationPaths
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.storage.archive import ArchiveCoverage
 from contexture.storage.home import Home
 from contexture.storage.outboxes import Status
-from contexture.storage.paths import PublicationPaths
 
 HOUR = timedelta(hours=1)
 WAYS: dict[Status, tuple[Status, ...]] = {

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.layout import PublicationPaths
 from builders.outboxes import NOON, publication, records
 from builders.states import Held, approved, held
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.storage.conclusion import conclude, require_full_run
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.state import StatePointer
 from fakes.failing_storage import FailingStorage, KilledError
 

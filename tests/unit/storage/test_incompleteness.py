@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from builders.landing import landing
+from builders.layout import PublicationPaths
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.storage.conclusion import conclude
 from contexture.storage.home import Home
 from contexture.storage.incompleteness import Incompleteness, incompleteness_after
-from contexture.storage.paths import PublicationPaths
 
 VEHICLES = publication()
 CAR = {"id": "car1", "type": "car"}

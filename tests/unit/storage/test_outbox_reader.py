@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.layout import PublicationPaths
 from builders.outboxes import outbox, publication, records
 from contexture.errors import DefectError
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.paths import SHARD_FILE, PublicationPaths
+from contexture.storage.publication_store import SHARD_FILE
 
 RECORDS = 23
 FOLDER = PublicationPaths("vehicles")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from builders.layout import PublicationPaths
 from builders.outboxes import outbox, publication, records
 from contexture.errors import ConfigurationError, DefectError
 from contexture.storage.home import Home
 from contexture.storage.outboxes import Outboxes, Status
-from contexture.storage.paths import PublicationPaths
 
 VEHICLES = publication()
 FOLDER = PublicationPaths("vehicles")

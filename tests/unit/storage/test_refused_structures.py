@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from builders.layout import PublicationPaths
 from builders.structure_runs import registry_publication, structure_order
 from contexture.errors import ConfigurationError
 from contexture.storage.home import Home
 from contexture.storage.orders import Retry
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.quarantine_retry import refused_structures
 from contexture.storage.schemas import QUARANTINE
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from builders.layout import PublicationPaths
 from builders.outboxes import NOON, Record, publication, records
 from builders.registry_outboxes import RegistryChange, registry_outbox, structures
 from builders.states import Held, approved
@@ -20,7 +21,6 @@ from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import ReplayOptions, StageOrder
 from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.replay import PartlyArchivedError, replay
 
 LATEST = publication()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from builders.layout import PublicationPaths
 from builders.outboxes import publication
 from builders.states import Held, approved, held
 from contexture.publications import fingerprint
@@ -15,7 +16,6 @@ from contexture.storage.conclusion import conclude
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest, Mode
 from contexture.storage.orders import StageOrder
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.retention import expire
 from fakes.failing_storage import FailingStorage, KilledError
 

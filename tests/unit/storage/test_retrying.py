@@ -9,13 +9,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from builders.layout import PublicationPaths
 from builders.outboxes import outbox, publication
 from contexture.errors import ConfigurationError
 from contexture.storage.conclusion import conclude, require_full_run
 from contexture.storage.home import Home
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import Retry, StageOrder
-from contexture.storage.paths import PublicationPaths, run_name
+from contexture.storage.publication_store import run_name
 from contexture.storage.quarantine_retry import mark_retried, resolve, write_retry_landing
 from contexture.storage.schemas import QUARANTINE
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from builders.layout import PublicationPaths
 from builders.outboxes import NOON, publication, records, say_whom
 from builders.states import Held, approved
 from contexture.errors import DefectError
@@ -13,7 +14,6 @@ from contexture.storage.conclusion import conclude
 from contexture.storage.delivery import DeadLetterIndex, without_dead_letters
 from contexture.storage.home import Home
 from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.paths import PublicationPaths
 from contexture.storage.state_updates import UNKNOWN_CONTENT
 from fakes.failing_storage import FailingStorage, KilledError
 

@@ -20,16 +20,14 @@ from contexture.sending.ledger import LedgerEntry
 from contexture.storage.home import Home
 from contexture.storage.inbox_files import InboxEntry, decode_file, encode_entry, encode_file
 from contexture.storage.manifests import Manifest, ShardManifest
-from contexture.storage.outbox_reader import OutboxShardReader
 from contexture.storage.outboxes import OutboxStatus, StatusChange
-from contexture.storage.paths import SHARD_FILE, PublicationPaths
+from contexture.storage.publication_store import SHARD_FILE
 from contexture.storage.schemas import OUTBOX, STATE
 from contexture.storage.state import FORMAT, StatePointer
 from tools.fuzz.target import Target
 
 _NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 _NAME, _OUTBOX, _ROWS = "cars", "outbox1", 40
-_FOLDER = PublicationPaths(_NAME)
 _ANY = (ContextureError,)
 
 _ENTRY = LedgerEntry("outbox1", 7, 40, 40, 1_000, 3, 12, _NOON)
@@ -89,7 +87,7 @@ def _inbox(data: bytes) -> object:
 
 
 def _shard(storage: Home) -> object:
-    reader = OutboxShardReader(storage, _MANIFEST, 0)
+    reader = storage.publication(_NAME).reader(_MANIFEST, 0)
     return [reader.varying_headers(), *(batch.to_pylist() for batch in reader.batches(3))]
 
 
@@ -147,56 +145,56 @@ def _one(name: str, what: str, path: str, read: Callable[[Home], object], conten
 _CLAIM = b'{"files":["00000000000000001-a-000000000001"]}'
 _SEEN = b'{"cluster":"c","topic_id":"t","written":true}'
 _TOPICS = b'{"cluster":"c","ids":{"cars":"t"}}'
-_WHOLE = _stored(f"{_FOLDER.shard(_OUTBOX, 0)}/{SHARD_FILE}", _shard)
+_WHOLE = _stored(f"{_NAME}/outbox/{_OUTBOX}/shard=0/{SHARD_FILE}", _shard)
 
 TARGETS = (
     Target("ledger", "rows of the ledger", _ledger, lambda: {"entry": _ENTRY.to_json()}, "json", (b"at",), _ANY),
     _one(
         "manifests",
         "manifests of outboxes",
-        _FOLDER.manifest(_OUTBOX),
+        f"{_NAME}/outbox/{_OUTBOX}/manifest.json",
         lambda storage: storage.publication(_NAME).outboxes.manifest(_OUTBOX),
         _MANIFEST.to_json(),
     ),
     _one(
         "statuses",
         "statuses of outboxes",
-        _FOLDER.status(_OUTBOX),
+        f"{_NAME}/outbox/{_OUTBOX}/status.json",
         lambda storage: storage.publication(_NAME).outboxes.status(_OUTBOX).status,
         _STATUS.to_json(),
     ),
     _one(
         "state-pointers",
         "pointers of state",
-        _FOLDER.current_state(),
+        f"{_NAME}/state/CURRENT",
         lambda storage: storage.publication(_NAME).state.pointer(),
         _POINTER.to_json(),
     ),
     _one(
         "ledgers-seen",
         "notes of a ledger",
-        _FOLDER.ledger_seen(),
+        f"{_NAME}/ledger.json",
         lambda storage: storage.publication(_NAME).ledger.known(),
         _SEEN,
     ),
     _one(
         "topics-known",
         "notes of topics",
-        _FOLDER.known_topics(),
+        f"{_NAME}/topics.json",
         lambda storage: storage.publication(_NAME).known_topics(),
         _TOPICS,
     ),
     _one(
         "claims",
         "claims of the inbox",
-        _FOLDER.outbox_claim(_OUTBOX),
+        f"{_NAME}/outbox/{_OUTBOX}/inbox.json",
         lambda storage: storage.publication(_NAME).release_claim(_OUTBOX),
         _CLAIM,
     ),
     _one(
         "attempts",
         "notes of failed sends",
-        _FOLDER.shard_attempts(_OUTBOX, 0),
+        f"{_NAME}/outbox/{_OUTBOX}/attempts/shard=0.json",
         lambda storage: storage.publication(_NAME).attempts.of_outbox(_OUTBOX),
         _ATTEMPTS,
     ),
@@ -205,7 +203,7 @@ TARGETS = (
     Target(
         "state",
         "Parquet of state",
-        _stored(f"{_FOLDER.state()}/state.parquet", _state),
+        _stored(f"{_NAME}/state/state.parquet", _state),
         _state_file,
         "bytes",
         (b"PAR1",),

@@ -13,8 +13,7 @@ from contexture.errors import ConfigurationError, DefectError
 from contexture.operations.reports.model import ReportPeriod
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes, OutboxStatus
-from contexture.storage.paths import run_name
-from contexture.storage.publication_store import PublicationStore
+from contexture.storage.publication_store import PublicationStore, run_name
 
 LAST: Final = 40
 """How many runs a report shows where no one says which."""

@@ -11,8 +11,7 @@ from contexture.monitoring.alerts import PendingSend
 from contexture.monitoring.rows import RunRow
 from contexture.publications import Publication
 from contexture.storage.delivery import SendAttempts, most_urgent
-from contexture.storage.paths import run_name
-from contexture.storage.publication_store import PublicationStore
+from contexture.storage.publication_store import PublicationStore, run_name
 from contexture.storage.shrink_report import ShrinkReport
 from contexture.storage.state import StatePointer
 

@@ -11,6 +11,7 @@ import orjson
 import pyarrow.parquet as pq
 import pytest
 
+from builders.layout import PublicationPaths
 from builders.outboxes import outbox, publication
 from builders.replica_topics import MemoryTopics
 from builders.states import Held, state_table
@@ -29,7 +30,6 @@ from contexture.operations.verification.source_view import (
 )
 from contexture.storage.conclusion import conclude
 from contexture.storage.home import Home
-from contexture.storage.paths import PublicationPaths
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 NOTHING = {"missing": 0, "extra": 0, "different": 0, "order": 0}

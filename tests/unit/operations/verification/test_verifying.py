@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from builders.layout import PublicationPaths
 from builders.outboxes import Record, outbox, publication, say_whom
 from builders.replica_topics import MemoryTopics
 from builders.states import Held, state_table
@@ -27,7 +28,6 @@ from contexture.storage.conclusion import conclude
 from contexture.storage.delivery import DeadLetterIndex
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
-from contexture.storage.paths import PublicationPaths
 
 NOW = datetime(2026, 3, 1, 13, 0, tzinfo=UTC)
 NOTHING = {"missing": 0, "extra": 0, "different": 0, "order": 0}

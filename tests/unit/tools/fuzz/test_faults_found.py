@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from builders.layout import PublicationPaths
 from builders.outboxes import outbox, publication, records
 from contexture.errors import ConfigurationError, ContextureError, DefectError, RetriableError
 from contexture.kafka.keytool import Keytool
@@ -38,7 +39,7 @@ from contexture.storage.format_versions import check_document
 from contexture.storage.home import Home
 from contexture.storage.outbox_reader import OutboxShardReader
 from contexture.storage.outboxes import OutboxStatus
-from contexture.storage.paths import SHARD_FILE, PublicationPaths
+from contexture.storage.publication_store import SHARD_FILE
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 FOLDER = PublicationPaths("vehicles")
