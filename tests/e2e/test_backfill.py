@@ -250,7 +250,7 @@ def test_an_interval_that_is_there_in_part_is_not_begun_unless_that_is_enough(st
 
 def test_the_command_sends_what_there_is_to_the_topics_of_its_prefix(story: Story) -> None:
     assert outcomes(story.sent) == [
-        ("part of the archive", 1, 2, {"again-buses": 2}),
+        ("partial_archive", 1, 2, {"again-buses": 2}),
         ("archive", 1, 2, {"again-buses": 2}),
     ]
     assert story.states["command"] == {story.first: "success", story.second: "success"}

@@ -28,14 +28,14 @@ class From(StrEnum):
 
 
 class Incomplete(StrEnum):
-    """What becomes of an interval that is there in part."""
+    """What to do with an interval that is archived in part."""
 
     REFUSE = "refuse"
     SEND = "send"
 
 
 class Outdated(StrEnum):
-    """What becomes of old values on a replica."""
+    """What to do with old values on a replica."""
 
     SKIP = "skip"
     SEND = "send"
@@ -74,7 +74,7 @@ def backfill(
     Airflow is found by the environment, as for `contexture resync`; it takes one backfill of a DAG at a time. Runs are
     started, not waited for.
 
-    Exit codes: 0 shown or started; 1 an interval would be refused, sent in part, is not over, has a run that has not
+    Exit codes: 0 shown or started; 1 an interval would be refused, sent in part, has not ended, has a run that has not
     ended, or is not there at all, and with --dry-run off nothing was started; 2 a name, a date, a variable or a
     permission is wrong; 3 Airflow or the storage did not answer.
     """
@@ -86,8 +86,8 @@ def backfill(
     if plan.can_start and not dry_run:
         plan, started = start(plan)
     (print_json if as_json else print_text)(plan, started)
-    is_told = plan.sends_all if dry_run else plan.can_start
-    raise typer.Exit(exit_codes.OK if is_told else exit_codes.INVALID)
+    is_good = plan.sends_all if dry_run else plan.can_start
+    raise typer.Exit(exit_codes.OK if is_good else exit_codes.INVALID)
 
 
 _TOPICS_SHOWN = 10
@@ -109,7 +109,7 @@ def print_text(plan: BackfillPlan, started: int | None) -> None:
 
 def _lines(plan: BackfillPlan) -> Iterator[str]:
     for each in plan.intervals:
-        yield f"{each.start:%Y-%m-%d %H:%M} to {each.end:%Y-%m-%d %H:%M}: {_told(each)}"
+        yield f"{each.start:%Y-%m-%d %H:%M} to {each.end:%Y-%m-%d %H:%M}: {_describe(each)}"
         for topic, records in list(each.topics.items())[:_TOPICS_SHOWN]:
             yield f"  {topic}: {records}"
         if len(each.topics) > _TOPICS_SHOWN:
@@ -122,17 +122,18 @@ def _lines(plan: BackfillPlan) -> Iterator[str]:
         yield "on compacted topics, what the target holds newer is left out: fewer records than these may be sent"
 
 
-def _told(each: PlannedInterval) -> str:
+def _describe(each: PlannedInterval) -> str:
     match each.outcome:
-        case "archive" | "part of the archive":
-            return f"{each.outcome}, {each.runs} runs, {each.records} records"
+        case "archive" | "partial_archive":
+            part = "" if each.outcome == "archive" else "part of the "
+            return f"{part}archive, {each.runs} runs, {each.records} records"
         case "source":
             return "asked of the source when the run begins"
         case "refused":
-            return "refused, for it can't be sent whole"
+            return "refused, because it cannot be sent whole"
         case "nothing":
             return "nothing of it is archived"
-        case "not over":
-            return "not over yet, and Airflow leaves it out"
+        case "not_finished":
+            return "not finished yet, and Airflow leaves it out"
         case "running":
             return "its run has not ended, and Airflow leaves it out: wait for that, then start the backfill again"

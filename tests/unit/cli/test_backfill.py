@@ -81,13 +81,13 @@ def test_what_is_missing_is_listed_and_refused(contexture: Command, storage: Hom
 
     assert done.code == 1
     assert done.out == (
-        "2026-03-01 12:00 to 2026-03-01 13:00: refused, for it can't be sent whole\n"
+        "2026-03-01 12:00 to 2026-03-01 13:00: refused, because it cannot be sent whole\n"
         "  missing: run 2, received between 2026-03-01 12:00:00 and 2026-03-01 12:30:00\n"
         "2026-03-01 13:00 to 2026-03-01 14:00: nothing of it is archived\n"
     )
 
 
-def test_an_interval_that_is_not_over_is_told_and_nothing_is_started(contexture: Command, storage: Home) -> None:
+def test_an_interval_that_is_not_finished_is_shown_and_nothing_is_started(contexture: Command, storage: Home) -> None:
     hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
     archived(storage, 1, hour - HOUR, "a")
     archived(storage, 2, hour, "b")
@@ -97,7 +97,7 @@ def test_an_interval_that_is_not_over_is_told_and_nothing_is_started(contexture:
 
     assert (done.code, done.err) == (1, "")
     window = f"{hour + HOUR:%Y-%m-%d %H:%M} to {hour + 2 * HOUR:%Y-%m-%d %H:%M}"
-    assert done.out.splitlines()[-1] == f"{window}: not over yet, and Airflow leaves it out"
+    assert done.out.splitlines()[-1] == f"{window}: not finished yet, and Airflow leaves it out"
     assert "started" not in done.out
 
 
@@ -120,7 +120,7 @@ def test_json_has_the_whole_of_it(contexture: Command, storage: Home, tmp_path: 
             {
                 "start": "2026-03-01T12:00:00Z",
                 "end": "2026-03-01T13:00:00Z",
-                "outcome": "part of the archive",
+                "outcome": "partial_archive",
                 "runs": 2,
                 "records": 4,
                 "topics": {"cars": 2, "vans": 2},

@@ -21,7 +21,7 @@ from contexture.storage.manifests import Manifest
 from contexture.storage.orders import ReplayOptions
 from contexture.storage.publication_store import PublicationStore
 
-Outcome = Literal["archive", "source", "part of the archive", "refused", "nothing", "not over", "running"]
+Outcome = Literal["archive", "source", "partial_archive", "refused", "nothing", "not_finished", "running"]
 
 
 class PlannedInterval(StoredDocument):
@@ -30,7 +30,7 @@ class PlannedInterval(StoredDocument):
     Attributes:
         start, end: of the interval, its end excluded.
         outcome: where it would come from: the archive, what the source keeps, what is left of the archive; or that it
-            would be refused, that there is nothing, that it is not over yet or that its own run has not ended: Airflow
+            would be refused, that there is nothing, that it has not ended yet or that its own run has not: Airflow
             leaves such intervals out.
         runs: archived runs.
         records: of these; on a replica as many at most.
@@ -63,7 +63,7 @@ class BackfillPlan(StoredDocument):
     @property
     def can_start(self) -> bool:
         """Whether every interval would be run, as far as can be seen from here."""
-        return not any(each.outcome in {"refused", "nothing", "not over", "running"} for each in self.intervals)
+        return not any(each.outcome in {"refused", "nothing", "not_finished", "running"} for each in self.intervals)
 
     @property
     def overwrites(self) -> bool:
@@ -87,7 +87,7 @@ def plan_backfill(
         publication: whose backfill.
         first, last: starts of the first and the last interval.
         options: how it is sent.
-        now: an interval that ends later is not over.
+        now: an interval that ends later is not finished.
 
     Raises:
         ConfigurationError: the publication has no schedule, or the range no interval.
@@ -103,7 +103,7 @@ def plan_backfill(
             next_step="give --from and --to as starts of intervals, both included",
         )
     planned = tuple(
-        _planned(store, publication, interval, options) if interval[1] <= now else _not_over(interval)
+        _planned(store, publication, interval, options) if interval[1] <= now else _not_finished(interval)
         for interval in found
     )
     return BackfillPlan(
@@ -119,7 +119,7 @@ def _planned(
 ) -> PlannedInterval:
     archive = store.archive.coverage(interval)
     outcome = _outcome(archive, options, asks=publication.source.keeps_history)
-    is_archived = outcome in {"archive", "part of the archive"}
+    is_archived = outcome in {"archive", "partial_archive"}
     topics = _topics(store, archive.manifests, options.topic_prefix) if is_archived else {}
     return PlannedInterval(
         start=interval[0],
@@ -132,9 +132,9 @@ def _planned(
     )
 
 
-def _not_over(interval: tuple[datetime, datetime]) -> PlannedInterval:
+def _not_finished(interval: tuple[datetime, datetime]) -> PlannedInterval:
     return PlannedInterval(
-        start=interval[0], end=interval[1], outcome="not over", runs=0, records=0, topics={}, missing=()
+        start=interval[0], end=interval[1], outcome="not_finished", runs=0, records=0, topics={}, missing=()
     )
 
 
@@ -147,7 +147,7 @@ def _outcome(archive: ArchiveCoverage, options: ReplayOptions, *, asks: bool) ->
         return "source"
     if not archive.manifests:
         return "nothing"
-    return "part of the archive" if options.incomplete == "send" else "refused"
+    return "partial_archive" if options.incomplete == "send" else "refused"
 
 
 def _topics(store: PublicationStore, manifests: tuple[Manifest, ...], prefix: str) -> dict[str, int]:
