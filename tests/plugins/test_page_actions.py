@@ -169,7 +169,7 @@ def test_what_was_ticked_stays_so_when_the_form_comes_back(browser):
 def test_nothing_is_done_without_a_reason(browser, reason):
     answer = browser.confirm(RUN, reason=reason)
     assert answer.status_code == 409
-    assert "write a reason" in answer.text
+    assert "enter a reason" in answer.text
     assert browser.api.asked == []
 
 

@@ -15,7 +15,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from contexture.errors import ConfigurationError, ContextureError, DefectError
 from contexture.monitoring.rows import RunRow
 from contexture.operations.actions import interventions
-from contexture.operations.actions.interventions import dag_of
 from contexture.operations.status.quarantine import QuarantinedByRule, held_back
 from contexture.operations.status.sources import Sources
 from contexture.storage.outboxes import Outboxes
@@ -37,11 +36,8 @@ from contexture_airflow.web.reader import Reader, Reading
 from contexture_airflow.web.rendering import render
 
 
-class PageDags(interventions.DagControl, Protocol):
-    """Airflow, as far as the page acts on it."""
-
-    def pause(self, dag_id: str, paused: bool, reason: str) -> None:
-        """Suspends a DAG or resumes it."""
+class PageDags(interventions.DagControl, interventions.SuspensionControl, Protocol):
+    """The calls to Airflow that the page needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +113,11 @@ def _resynchronise(asked: ActionRequest) -> ActionResult:
 
 
 def _suspend(asked: ActionRequest) -> ActionResult:
-    asked.dags.pause(dag_of(asked.publication), True, asked.form.reason)
-    return ActionResult(
-        "its DAG is paused: no run begins, and one that is on its way pauses when its running tasks end"
-    )
+    return ActionResult(interventions.suspend(asked.dags, asked.publication, asked.form.reason))
 
 
 def _resume(asked: ActionRequest) -> ActionResult:
-    asked.dags.pause(dag_of(asked.publication), False, asked.form.reason)
-    return ActionResult("its DAG is no longer paused")
+    return ActionResult(interventions.resume(asked.dags, asked.publication, asked.form.reason))
 
 
 def _retry_outbox(asked: ActionRequest) -> ActionResult:
@@ -352,7 +344,7 @@ def _check(request: Request, reader: Reader, name: str, key: str, form: Submitte
     if key == CONFIRM_SHRINK and vanishing_of_latest(reader.sources, name) is None:
         raise ConfigurationError(NOTHING_HELD_UP, next_step="see in the latest run what has happened")
     if not form.reason:
-        raise ConfigurationError("no reason is given", next_step="write a reason: it is kept with the action")
+        raise ConfigurationError("a reason is required", next_step="enter a reason: it is stored with the action")
 
 
 def _check_file(reader: Reader, name: str, action: Action) -> None:

@@ -313,7 +313,7 @@ def test_what_was_done_is_kept_as_the_page_keeps_it(storage, contexture):
 def test_abandoning_a_backfill_owes_nothing(storage, contexture):
     interval = (datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 2, tzinfo=UTC))
     approved(storage, name="backfill", mode="backfill", interval=interval)
-    assert "nothing else is owed" in contexture("outbox", "abandon", "backfill", "--reason", "wrong day").out
+    assert "no full run is required" in contexture("outbox", "abandon", "backfill", "--reason", "wrong day").out
     assert storage.publication("vehicles").state.pointer().owes_full is None
 
 

@@ -1,6 +1,6 @@
 """What a person can do about a publication, the same from the command line and from the page.
 
-Runs are started through Airflow, as `DagControl`; outboxes are moved on storage. Nothing here waits for a run.
+Runs are started through Airflow, as `DagControl`; the status of outboxes changes on storage. Nothing waits for a run.
 """
 
 from __future__ import annotations
@@ -25,18 +25,25 @@ RESYNCHRONISE: Final = "resynchronise"
 
 
 class DagControl(Protocol):
-    """Airflow, as far as actions need it. Every method raises a ContextureError when Airflow refuses or is away."""
+    """The calls to Airflow that actions need. Each raises a ContextureError when Airflow refuses or does not respond."""
 
     def is_paused(self, dag_id: str) -> bool:
-        """Whether runs of a DAG wait until it is resumed."""
+        """Returns whether runs of a DAG wait until it is resumed."""
 
     def trigger(self, dag_id: str, conf: Mapping[str, object]) -> str:
-        """Starts a run; gives its id."""
+        """Starts a run; returns its id."""
+
+
+class SuspensionControl(Protocol):
+    """The call to Airflow that suspends and resumes. It raises as those of `DagControl`."""
+
+    def pause(self, dag_id: str, paused: bool, reason: str) -> None:
+        """Suspends a DAG or resumes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resynchronised:
-    """What was started; `paused`: the publications that are left out, for their DAGs are paused."""
+    """What was started; `paused`: the publications that are left out, because their DAGs are paused."""
 
     run: str
     publications: tuple[str, ...]
@@ -45,7 +52,7 @@ class Resynchronised:
 
 @dataclass(frozen=True, slots=True)
 class RetryOrder:
-    """A run that tries quarantined events again: what to start, and how many events there are."""
+    """A run that retries quarantined events: what to start, and how many events there are."""
 
     dag: str
     outbox: str
@@ -59,22 +66,27 @@ def dag_of(publication: str) -> str:
 
 
 def run_now(dags: DagControl, publication: str, reason: str, **params: object) -> str:
-    """Starts a run of a publication; gives its id.
-
-    Args:
-        dags: Airflow.
-        publication: whose.
-        reason: why; kept with the run.
-        params: of the run's form, where they are not the default.
-    """
+    """Starts a run of a publication; returns its id. `params`: of the run's form, where they are not the default."""
     return dags.trigger(dag_of(publication), {**params, "reason": _require_reason(reason)})
+
+
+def suspend(dags: SuspensionControl, publication: str, reason: str) -> str:
+    """Pauses the DAG of a publication; returns the outcome as a sentence."""
+    dags.pause(dag_of(publication), True, _require_reason(reason))
+    return "its DAG is paused: no run begins, and one that is on its way pauses when its running tasks end"
+
+
+def resume(dags: SuspensionControl, publication: str, reason: str) -> str:
+    """Lets the DAG of a publication run again; returns the outcome as a sentence."""
+    dags.pause(dag_of(publication), False, _require_reason(reason))
+    return "its DAG is no longer paused"
 
 
 def resynchronise(dags: DagControl, publications: Sequence[str], *, mode: str, reason: str) -> Resynchronised:
     """Starts publications again, through the DAG `resynchronise`.
 
     Raises:
-        ConfigurationError: no reason is given, that DAG is paused, or Airflow does not know a publication.
+        ConfigurationError: the reason is empty, that DAG is paused, or Airflow does not know a publication.
     """
     _require_reason(reason)
     refuse_paused(dags, RESYNCHRONISE)
@@ -85,7 +97,7 @@ def resynchronise(dags: DagControl, publications: Sequence[str], *, mode: str, r
 
 
 def refuse_paused(dags: DagControl, dag: str) -> None:
-    """Lets only those pass who ask a DAG that runs: what is asked of a paused one waits without a visible reason.
+    """Checks that a DAG is not paused, because a run of a paused one waits without a visible reason.
 
     Raises:
         ConfigurationError: it is paused, or Airflow does not know it.
@@ -105,7 +117,6 @@ class SentAgain:
     Attributes:
         forgotten: how many.
         run: the run that sends it first; None where Airflow is not known here, or only its backfill sends it.
-        is_of_backfill: whether it is an outbox of a backfill.
     """
 
     dag: str
@@ -115,7 +126,7 @@ class SentAgain:
 
     @property
     def outcome(self) -> str:
-        """What came of it, and what is left to do."""
+        """What was done, and what is left to do."""
         counted = (
             "1 failed send is forgotten" if self.forgotten == 1 else f"{self.forgotten} failed sends are forgotten"
         )
@@ -134,13 +145,12 @@ def send_again(dags: DagControl | None, store: PublicationStore, outbox: str, re
 
     Args:
         dags: Airflow; None where it is not known, so that a person starts the run.
-        store: of its publication.
-        outbox: its id.
-        reason: why; kept with the run.
+        store, outbox: the outbox, in the store of its publication.
+        reason: stored with the run.
 
     Raises:
-        ConfigurationError: no reason is given, there is no such outbox, it is not approved, or Airflow refuses us.
-        RetriableError: Airflow did not answer.
+        ConfigurationError: the reason is empty, there is no such outbox, it is not approved, or Airflow refuses us.
+        RetriableError: Airflow did not respond.
     """
     _require_reason(reason)
     failed = reset_send_attempts(store, outbox)
@@ -150,7 +160,7 @@ def send_again(dags: DagControl | None, store: PublicationStore, outbox: str, re
 
 
 def reset_send_attempts(store: PublicationStore, outbox: str) -> int:
-    """Lets an approved outbox be sent at once, with all attempts; gives how many failed sends are forgotten.
+    """Forgets the failed sends of an approved outbox, so that the next run sends it with all attempts; returns how many.
 
     Raises:
         ConfigurationError: there is no such outbox, or it is not approved.
@@ -159,7 +169,7 @@ def reset_send_attempts(store: PublicationStore, outbox: str) -> int:
     if status.status != "approved":
         raise ConfigurationError(
             f"outbox {outbox} is {status.status}, and only an approved one is sent",
-            next_step=f"look at it with: contexture outbox show {outbox}",
+            next_step=f"see its state: contexture outbox show {outbox}",
         )
     failed = sum(each.failed for each in store.attempts.of_outbox(outbox))
     store.attempts.forget(outbox)
@@ -168,40 +178,39 @@ def reset_send_attempts(store: PublicationStore, outbox: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Abandoned:
-    """An outbox that was given up; `owes_full`: the publication's next run sends everything."""
+    """An outbox that was abandoned; `requires_full_run`: the publication's next run sends everything."""
 
     outbox: str
-    owes_full: bool
+    requires_full_run: bool
 
     @property
     def outcome(self) -> str:
-        """What came of it."""
-        return f"outbox {self.outbox} is abandoned; " + (
-            "the next run is full" if self.owes_full else "nothing else is owed"
-        )
+        """What was done."""
+        follows = "the next run is full" if self.requires_full_run else "no full run is required"
+        return f"outbox {self.outbox} is abandoned; {follows}"
 
 
 def abandon(store: PublicationStore, outbox: str, reason: str, who: str) -> Abandoned:
-    """Gives an outbox up: the rest of it is never sent. Reason and person are kept with it.
+    """Abandons an outbox: the rest of it is never sent. Reason and person are stored with it.
 
     Raises:
-        ConfigurationError: no reason is given, there is no such outbox, or it has ended otherwise.
+        ConfigurationError: the reason is empty, there is no such outbox, or it has ended otherwise.
     """
-    said = f"{_require_reason(reason)} ({who})" if who else _require_reason(reason)
+    why = f"{_require_reason(reason)} ({who})" if who else _require_reason(reason)
     status = store.outboxes.status(outbox)
-    # A backfill's outbox has no part in state, so nothing is owed after it.
-    owes = not store.outboxes.is_known_of_backfill(outbox)
-    if owes and "abandoned" in ALLOWED[status.status]:
-        require_full_run(store, f"outbox {outbox} was abandoned: {said}")
-    return Abandoned(store.outboxes.set_status(outbox, "abandoned", reason=said).outbox, owes)
+    # A backfill's outbox has no part in state, so no full run is required after it.
+    is_in_state = not store.outboxes.is_known_of_backfill(outbox)
+    if is_in_state and "abandoned" in ALLOWED[status.status]:
+        require_full_run(store, f"outbox {outbox} was abandoned: {why}")
+    return Abandoned(store.outboxes.set_status(outbox, "abandoned", reason=why).outbox, is_in_state)
 
 
 def retry_order(store: PublicationStore, outbox: str, rules: Sequence[str], reason: str | None) -> RetryOrder:
-    """The run that tries again what an outbox's run refused.
+    """Returns the run that retries what an outbox's run quarantined.
 
     Raises:
-        ConfigurationError: there is no such outbox, or nothing of it is held back.
-        RetriableError: the storage did not answer.
+        ConfigurationError: there is no such outbox, or nothing of it is quarantined.
+        RetriableError: the storage did not respond.
     """
     retry = resolve(store, outbox, tuple(rules))
     events = len(store.quarantine(retry.outbox).chosen(tuple(rules)))
@@ -212,7 +221,7 @@ def retry_order(store: PublicationStore, outbox: str, rules: Sequence[str], reas
 
 
 def record_intervention(tables: RunTables, row: InterventionRow) -> None:
-    """Keeps what a person did in the operational tables, with the events that follow from it.
+    """Writes what a person did to the operational tables, with the events that follow from it.
 
     Raises:
         RetriableError: the tables are away.
@@ -225,5 +234,5 @@ def record_intervention(tables: RunTables, row: InterventionRow) -> None:
 
 def _require_reason(reason: str) -> str:
     if not reason.strip():
-        raise ConfigurationError("no reason is given", next_step="write a reason: it is kept with the action")
+        raise ConfigurationError("a reason is required", next_step="enter a reason: it is stored with the action")
     return reason
