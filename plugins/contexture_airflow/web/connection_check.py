@@ -45,7 +45,9 @@ def try_connection(request: Request, reader: Reading, form: Filled, name: str, c
     if not is_token(request, reader.who, _what(name, connection), form.one(TOKEN_FIELD)):
         return HTMLResponse(_form(request, reader, name, connection, STALE, form.reason), 409)
     if not form.reason:
-        return HTMLResponse(_form(request, reader, name, connection, "enter a reason: it is stored with the action"), 409)
+        return HTMLResponse(
+            _form(request, reader, name, connection, "enter a reason: it is stored with the action"), 409
+        )
     steps = ConnectionCheckStream(reader, publication, connection, form.reason).steps()
     page = stream("trial", reader.places, name=name, connection=connection, steps=steps)
     # Compressed, the steps would wait for each other.
