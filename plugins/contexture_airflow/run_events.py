@@ -127,7 +127,7 @@ def _tell(
     journal: RunTableWriter, kind: EventType, publication: str, occasion: str, data: Mapping[str, JsonValue]
 ) -> None:
     happening = OwnEvent(kind, publication, datetime.now(UTC), occasion, data)
-    journal.note(lambda store: store.happened(happening))
+    journal.note(lambda store: store.append_event(happening))
 
 
 NOWHERE = RunTableWriter(None)
@@ -182,14 +182,14 @@ class ShardNotes:
     def committed(self, entry: LedgerEntry) -> None:
         """A transaction is in Kafka, and the next one, if there is one, is pending."""
         sent, aside = self._row(entry, entry.transaction, TransactionStatus.SENT), len(entry.dead_letters)
-        self._journal.note(lambda store: store.transaction_is(sent, put_aside=aside))
+        self._journal.note(lambda store: store.set_transaction(sent, dead_letters=aside))
         if entry.position < self._records and not self._registry:
             pending = self._row(None, entry.transaction + 1, TransactionStatus.PENDING)
-            self._journal.note(lambda store: store.transaction_is(pending))
+            self._journal.note(lambda store: store.set_transaction(pending))
 
     def attempt(self, attempts: SendAttempts) -> None:
         """A send has failed, or what failed was sent in the end."""
-        self._journal.note(lambda store: store.attempt_is(self._publication, attempts))
+        self._journal.note(lambda store: store.set_attempt(self._publication, attempts))
         count_failure(self._publication, attempts)
         _record_attempt_event(self._journal, self._publication, attempts)
 
@@ -247,7 +247,7 @@ def record_start(
     """A run begins, perhaps of a publication that has changed; `settings` are its connection's, without secrets."""
 
     def note(store: RunTables) -> None:
-        store.producer_is(
+        store.set_publication(
             publication.name,
             topics=publication.topics.summary,
             format_name=publication.record_form,

@@ -70,7 +70,7 @@ def large_home(folder: Path, database: str | None = None) -> Home:
 def fill_tables(database: str) -> None:
     """Makes the operational tables and their rows."""
     store = RunTables(database)
-    store.producer_is(NAMES[0], topics="t", format_name="ngsiv2", connection="kafka")
+    store.set_publication(NAMES[0], topics="t", format_name="ngsiv2", connection="kafka")
     store.close()
     _insert(database, TRANSACTIONS, [_transaction(number) for number in range(TRANSACTIONS_HELD)])
     _insert(database, RUNS, [_run(number) for number in range(RUNS_HELD)])

@@ -73,12 +73,12 @@ def compared(
 ) -> KeyedComparison:
     """A history compared with what lies in its topic, by outboxes that are archived, and by content."""
     comparison = KeyedComparison(sqlite3.connect(":memory:"), content_of if reads_content else None)
-    comparison.hold(held(changes))
+    comparison.expect(held(changes))
     for sequence in {change.sequence for change in changes}:
         if archived(sequence):
             mine = [change for change in changes if change.sequence == sequence]
             comparison.sent(sequence, [(each.topic, each.key, each.value) for each in records(mine)])
-    comparison.find(found)
+    comparison.observe(found)
     return comparison
 
 

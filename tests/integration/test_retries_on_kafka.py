@@ -164,7 +164,7 @@ def test_used_up_leaves_the_outbox_approved_and_the_next_settle_sends_it(
     assert [each.outbox for each in cars.outboxes.pending()] == ["outbox1"]
     noted = cars.attempts()
     assert noted is not None
-    assert noted.told() == "attempt 2 of 2, exhausted"
+    assert noted.describe() == "attempt 2 of 2, exhausted"
     with pytest.raises(AttemptsUsedUpError, match="used up after 2 attempts"):
         finish_open_transaction(
             cars.storage.publication(cars.publication.name),

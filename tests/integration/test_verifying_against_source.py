@@ -190,7 +190,7 @@ def test_each_damage_is_found(city: City) -> None:
         ("different", "car1", "its headers are not those of the source's content"),
         ("different", "car2", "its time is not the source's time of change"),
     }
-    assert found.told == "the topics differ from what the source holds: 1 missing, 2 extra, 3 different, of 4 keys"
+    assert found.summary == "the topics differ from what the source holds: 1 missing, 2 extra, 3 different, of 4 keys"
     assert (found.unjudged, found.compared) == ({}, {})
 
 

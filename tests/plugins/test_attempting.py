@@ -93,19 +93,19 @@ def test_the_last_interval_is_repeated_until_the_budget_is_used_up(sender: Sende
         AttemptsUsedUpError, match=r"batch_ttl is used up after 4 attempts, .* stays approved: no broker"
     ):
         task.after(AWAY)
-    assert (sender.standing().told(), sender.standing().failed) == ("attempt 4 of 4, exhausted", 4)
+    assert (sender.standing().describe(), sender.standing().failed) == ("attempt 4 of 4, exhausted", 4)
 
 
 def test_no_retries_means_one_attempt(sender: Sender) -> None:
     with pytest.raises(AttemptsUsedUpError):
         sender.task(ttl=0).after(AWAY)
-    assert sender.standing().told() == "attempt 1 of 1, exhausted"
+    assert sender.standing().describe() == "attempt 1 of 1, exhausted"
 
 
 def test_minus_one_never_ends(sender: Sender) -> None:
     task = sender.task(ttl=-1)
     assert [task.after(AWAY) for _ in range(50)][-1] == 20_000
-    assert sender.standing().told() == "attempt 50 of without end, next at 12:00:20Z"
+    assert sender.standing().describe() == "attempt 50 of without end, next at 12:00:20Z"
 
 
 def test_after_a_kill_the_next_task_goes_on_at_the_same_attempt_and_waits_only_the_rest(sender: Sender) -> None:
@@ -186,7 +186,7 @@ def test_a_call_that_fails_otherwise_uses_up_no_attempt(sender: Sender) -> None:
 def test_a_call_that_needs_a_person_is_noted_as_stopped(sender: Sender) -> None:
     with pytest.raises(ConfigurationError):
         sender.task().until_answered(failing(1, ConfigurationError("wrong password", next_step="correct it")))
-    assert sender.standing().told() == "attempt 1 of 4, stopped"
+    assert sender.standing().describe() == "attempt 1 of 4, stopped"
 
 
 def test_what_was_sent_after_failures_is_noted_and_what_never_failed_is_not(sender: Sender) -> None:

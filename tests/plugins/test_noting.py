@@ -258,6 +258,6 @@ def test_records_that_went_to_the_dead_letters_are_noted_with_their_transaction(
         send_shard(
             storage.publication(manifest.publication), manifest, 0, kafka, attempts, ShardNotes(journal, manifest, 0)
         )
-    ((row,), told) = store.transactions("vehicles"), store.put_aside("vehicles")
+    ((row,), told) = store.transactions("vehicles"), store.dead_letters("vehicles")
     assert (row.status, row.records, row.dead_letters) == (TransactionStatus.SENT, 2, 1)
     assert (told.letters, told.outstanding) == (1, True)

@@ -197,7 +197,7 @@ def hostile(home: Home, tables: RunTables) -> Browser:
     )
     tables.run_started("vehicles", "run1", run_id=ATTACK, mode="changes", sequence=1)
     tables.run_failed("vehicles", ATTACK, task=ATTACK, message=ATTACK)
-    tables.transaction_is(transaction(message=ATTACK))
+    tables.set_transaction(transaction(message=ATTACK))
     return Browser("vehicles", "buses")
 
 
@@ -319,8 +319,8 @@ def test_a_home_that_has_no_tables_says_so(home, monkeypatch):
 
 def test_transactions_are_filtered_by_status_and_come_by_page(browser, tables):
     for number in range(60):
-        tables.transaction_is(transaction(number, source_transaction=100 + number))
-    tables.transaction_is(
+        tables.set_transaction(transaction(number, source_transaction=100 + number))
+    tables.set_transaction(
         transaction(60, status=TransactionStatus.LOCAL_FAILURE, message="the record is larger than the client sends")
     )
     second = browser.get("api/publications/vehicles/transactions", page=2).json()
@@ -539,7 +539,7 @@ def put_aside(home: Home, tables: RunTables, *, file: str = "") -> None:
         DeadLetterIndex(shards={0: (0, 1)})
     )
     home.publication("vehicles").state.commit(StatePointer(concluded_at=NOON, outbox="outbox1"))
-    tables.transaction_is(transaction(), put_aside=2)
+    tables.set_transaction(transaction(), dead_letters=2)
 
 
 def test_what_can_never_be_sent_is_seen_wherever_the_publication_is_shown(home, browser, tables):

@@ -73,9 +73,9 @@ def fill(home: Home) -> None:
         store.run_failed("vehicles", run_id, task="publish", message=MESSAGE)
     failed = TransactionStatus.BROKER_ERROR
     at = NOON - timedelta(hours=1)
-    store.transaction_is(TransactionRow("vehicles", OUTBOX, 0, 0, failed, 5, 123_456_789, 5, 4711, MESSAGE, at))
+    store.set_transaction(TransactionRow("vehicles", OUTBOX, 0, 0, failed, 5, 123_456_789, 5, 4711, MESSAGE, at))
     sent = TransactionStatus.SENT
-    store.transaction_is(
+    store.set_transaction(
         TransactionRow("vehicles", "earlier", 0, 0, sent, 123_456_789, 10**10, 5, 4711, None, at, source_deletions=True)
     )
     store.close()

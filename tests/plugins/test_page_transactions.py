@@ -41,7 +41,7 @@ def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Browser:
     store = RunTables.of_home(str(tmp_path / "home"))
     assert store is not None
     for number in range(120):
-        store.transaction_is(transaction(number))
+        store.set_transaction(transaction(number))
     store.close()
     return Browser("vehicles")
 

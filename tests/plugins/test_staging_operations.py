@@ -53,7 +53,7 @@ class Audit:
 
     def happens(self, outbox_id: str) -> None:
         data = {"outbox": outbox_id, "reason": "no longer wanted", "abandoned_by": "ana"}
-        self.store.happened(OwnEvent(EventType.OUTBOX_ABANDONED, "vehicles", NOON, outbox_id, data))
+        self.store.append_event(OwnEvent(EventType.OUTBOX_ABANDONED, "vehicles", NOON, outbox_id, data))
 
     def planned(self, run_id: str, **request: Any) -> tuple[RunRequest, RunPlan]:
         asked = RunRequest.model_validate({"run_id": run_id, **request})

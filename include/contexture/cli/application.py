@@ -113,6 +113,6 @@ def _run() -> None:
         output.flush()
 
 
-def _end(told: str, code: int) -> None:
-    typer.secho(f"error: {told}", err=True, fg=typer.colors.RED, color=output.colour())
+def _end(sentence: str, code: int) -> None:
+    typer.secho(f"error: {sentence}", err=True, fg=typer.colors.RED, color=output.colour())
     sys.exit(code)

@@ -125,7 +125,7 @@ def import_cygnus(
 ) -> None:
     """Make a publication of every Kafka sink of a Cygnus agent, and explain each of its parameters.
 
-    Every file is checked as `contexture check` does. Told are also the connections that have to be made, what the
+    Every file is checked as `contexture check` does. Shown are also the connections that have to be made, what the
     agent's file doesn't say, and where Contexture does something else than Cygnus on purpose.
 
     Exit codes: 0 every file is right and every value kept; 1 otherwise; 2 a file can't be read or has no Kafka sink.

@@ -99,7 +99,7 @@ def abandon_outbox(
     from contexture.operations.actions import interventions
 
     if not reason.strip():
-        raise typer.BadParameter("say why", param_hint="--reason")
+        raise typer.BadParameter("enter a reason: it is stored with the action", param_hint="--reason")
     found = environment.find_outbox(environment.open_home(), outbox)
     done = interventions.abandon(found.store, found.status.outbox, reason, _user())
     _record(found, interventions.ABANDON, reason, done.outcome, None)
@@ -236,7 +236,7 @@ def print_list(lines: list[OutboxLine], *, as_json: bool, everything: bool) -> N
 def _cells(line: OutboxLine) -> tuple[str, ...]:
     since = f"{line.since:%Y-%m-%d %H:%M:%S}"
     shown = most_urgent(line.sends)
-    counts = (str(line.records), str(line.attempts), shown.told() if shown else "")
+    counts = (str(line.records), str(line.attempts), shown.describe() if shown else "")
     return (line.outbox[:_ID_SHOWN], line.publication, str(line.sequence), line.mode, line.status, since, *counts)
 
 
@@ -257,7 +257,7 @@ def _lines(story: OutboxReport) -> Iterator[str]:
     yield f"publication {story.publication}, {manifest.mode} run {story.sequence}, {story.status}"
     if story.sends:
         yield f"{sum(each.failed for each in story.sends)} failed sends"
-    yield from (f"  shard {each.shard}: {each.told()}: {each.message}" for each in story.sends)
+    yield from (f"  shard {each.shard}: {each.describe()}: {each.message}" for each in story.sends)
     yield from (f"  {step['at']}  {step['status']}: {step['reason']}" for step in story.steps)
     yield (
         f"{manifest.read} read, {manifest.accepted} accepted, {manifest.unchanged} unchanged, "

@@ -55,7 +55,7 @@ _CHARACTERS: Final = 200
 
 
 def printable(text: str, limit: int | None = _CHARACTERS) -> str:
-    """A text on one line that does nothing to a terminal: escape and direction characters stand as their codes."""
+    """Returns a text on one line that does nothing to a terminal: escape and direction characters as their codes."""
     safe = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
     return safe if limit is None or len(safe) <= limit else f"{safe[: limit - 1]}…"
 
@@ -71,7 +71,7 @@ def time_span(since: datetime | None, until: datetime | None) -> tuple[datetime 
         ConfigurationError: no time is between them.
     """
     if since is not None and until is not None and since >= until:
-        raise ConfigurationError("--since is not before --until", next_step="turn them round")
+        raise ConfigurationError("--since is not before --until", next_step="swap them")
     return _in_utc(since), _in_utc(until)
 
 
@@ -80,5 +80,5 @@ def _in_utc(at: datetime | None) -> datetime | None:
 
 
 def print_progress(sentence: str) -> None:
-    """One sentence for who sits before it."""
+    """Prints a sentence about the progress to standard error."""
     typer.echo(sentence, err=True)

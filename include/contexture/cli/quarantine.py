@@ -66,11 +66,11 @@ def retry_quarantine(
     """
     from contexture.operations.actions import quarantine
 
-    told = quarantine.start(outbox, tuple(rule or ()), reason)
+    started = quarantine.start(outbox, tuple(rule or ()), reason)
     if as_json:
-        typer.echo(json.dumps(told.as_dict(), indent=2))
+        typer.echo(json.dumps(started.as_dict(), indent=2))
         return
-    for line in told.lines():
+    for line in started.lines():
         typer.echo(line)
 
 

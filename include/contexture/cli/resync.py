@@ -41,8 +41,8 @@ def resynchronise(
     airflow, dag = AirflowClient(AirflowCredentials.from_environment()), interventions.RESYNCHRONISE
     started = interventions.resynchronise(airflow, names, mode=mode.value, reason=reason)
     if as_json:
-        told = {"publications": list(started.publications), "mode": mode.value, "paused": list(started.paused)}
-        typer.echo(json.dumps({"dag": dag, "run": started.run, **told}))
+        facts = {"publications": list(started.publications), "mode": mode.value, "paused": list(started.paused)}
+        typer.echo(json.dumps({"dag": dag, "run": started.run, **facts}))
     else:
         wanted = ", ".join(started.publications)
         typer.echo(f"started {dag} for {wanted} ({mode.value}): {airflow.page(dag, started.run)}")

@@ -47,10 +47,10 @@ def rebuild_state(
     """
     from contexture.operations.actions.rebuild import opened
 
-    def tell(sentence: str) -> None:
+    def report(sentence: str) -> None:
         typer.echo(sentence, err=True)
 
-    with opened(publication, topics, only_differences=only_differences, report=tell) as (rebuilding, found):
+    with opened(publication, topics, only_differences=only_differences, report=report) as (rebuilding, found):
         if not as_json:
             _print(found)
         wanted = bool(found.found) and not dry_run
@@ -72,7 +72,7 @@ def _print(found: RebuiltState) -> None:
         typer.echo(f"    {sample!r}")
     if found.found > len(found.samples):
         typer.echo(f"    and {found.found - len(found.samples)} more")
-    typer.echo(f"  of {found.told} of them the content is known too")
+    typer.echo(f"  of {found.with_content} of them the content is known too")
     for why, count in found.left_alone.items():
         typer.echo(f"  left alone, {why}: {count} keys")
 

@@ -81,7 +81,7 @@ def _known_lines(each: PublicationStatus) -> Iterator[str]:
         yield f"  pending: outbox {outbox.outbox[:12]} (run {outbox.sequence}), {outbox.status}{failed}"
         for send in outbox.sends:
             if send.is_open:
-                yield f"    shard {send.shard}: {send.told()}: {send.message}"
+                yield f"    shard {send.shard}: {send.describe()}: {send.message}"
 
 
 def _deletion_lines(found: Deletions) -> Iterator[str]:

@@ -79,7 +79,7 @@ class ArtefactWriter(Protocol):
         """What there is to say at the end; `error` where the message couldn't be gone through."""
 
 
-def tell(
+def print_artefacts(
     stream: ByteStream, media_type: str | None, shown: ArtefactWriter, folder: Folder | None, *, validate: bool = False
 ) -> bool:
     """Splits the message and shows what is in it; False where it couldn't be split to its end."""
@@ -191,8 +191,8 @@ def split_message(
 ) -> None:
     """Show the maintainable artefacts of a structure message: size, hash, number of references, URN.
 
-    Every byte of an artefact is kept, and whatever is odd is told: URNs that differ from what they should be, unknown
-    kinds, the text outside of artefacts. With --to each artefact is written in a complete message of its own. What
+    Every byte of an artefact stays as it is. Reported is what is odd: URNs that differ from what they should be,
+    unknown kinds, text outside of artefacts. With --to each artefact is written in a complete message of its own. What
     --validate finds is reported and changes nothing: real registries send much that their schemas refuse.
 
     Exit codes: 0 the message was split to its end; 1 it is broken or no structure message; 2 there is no such file.
@@ -201,5 +201,5 @@ def split_message(
 
     with opened(file) as stream:
         shown = ArtefactJson() if as_json else ArtefactLines()
-        told = tell(stream, media_type, shown, Folder(to) if to else None, validate=validate)
-    raise typer.Exit(exit_codes.OK if told else exit_codes.INVALID)
+        is_whole = print_artefacts(stream, media_type, shown, Folder(to) if to else None, validate=validate)
+    raise typer.Exit(exit_codes.OK if is_whole else exit_codes.INVALID)

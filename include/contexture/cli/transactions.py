@@ -58,7 +58,7 @@ def show_transactions(
 
     Read from the operational tables, without Airflow and Kafka; the same filters are on the Contexture page.
 
-    Exit codes: 0 told, whether there are any or not; 2 there is no such publication, or there are no tables; 3 the
+    Exit codes: 0 shown, whether there are any or not; 2 there is no such publication, or there are no tables; 3 the
     tables' database or the storage did not answer.
     """
     from contexture.operations.actions.transactions import kept_transactions

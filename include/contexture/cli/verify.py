@@ -61,7 +61,7 @@ def print_json(reported: Reported) -> None:
 def print_text(reported: Reported) -> None:
     """The outcome, how it was compared, a line for each sample, and what to do."""
     found = reported.found
-    typer.echo(f"{found.publication}: {found.told}")
+    typer.echo(f"{found.publication}: {found.summary}")
     typer.echo(f"  read {found.records} records of {found.partitions} partitions, run {found.sequence}")
     if found.against == "source":
         typer.echo("  compared with what the source holds")

@@ -232,7 +232,7 @@ def _story(failure: Failure) -> Iterator[tuple[str, str]]:
 
 def _told(each: PendingSend) -> list[str]:
     first = f"outbox {each.outbox} (run {each.sequence}), {each.status}: contexture outbox show {each.outbox[:12]}"
-    return [first, *(f"shard {send.shard}: {send.told()}: {send.message}" for send in each.sends)]
+    return [first, *(f"shard {send.shard}: {send.describe()}: {send.message}" for send in each.sends)]
 
 
 def _paragraph(title: str | None, text: str) -> str:

@@ -102,7 +102,7 @@ class DeadLetterTotals:
 _IS_NO_BACKFILL: Final = and_(
     func.coalesce(RUNS.c.mode, "") != BACKFILL, not_(RUNS.c.run_id.startswith(BACKFILL_RUN, autoescape=True))
 )
-NOTHING_PUT_ASIDE: Final = DeadLetterTotals()
+NO_DEAD_LETTERS: Final = DeadLetterTotals()
 
 
 class Totals(TableAccess):
@@ -155,11 +155,11 @@ class Totals(TableAccess):
             found = connection.execute(query).all()
         return {name: Volume(int(count), int(records or 0), int(size or 0)) for name, count, records, size in found}
 
-    def put_aside(self, publication: str) -> DeadLetterTotals:
+    def dead_letters(self, publication: str) -> DeadLetterTotals:
         """What a publication put into its dead-letter topic, as long ago as its transactions are kept."""
-        return self.put_aside_of([publication]).get(publication, NOTHING_PUT_ASIDE)
+        return self.dead_letters_of([publication]).get(publication, NO_DEAD_LETTERS)
 
-    def put_aside_of(self, publications: Collection[str]) -> dict[str, DeadLetterTotals]:
+    def dead_letters_of(self, publications: Collection[str]) -> dict[str, DeadLetterTotals]:
         """The same of each of the publications; nothing for one that put nothing there."""
         table, runs = TRANSACTIONS.c, RUNS.c
         aside = (

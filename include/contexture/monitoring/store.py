@@ -45,7 +45,7 @@ _LOCK_OF_EVENTS: Final = 7_402_002
 class EventLog(TableAccess):
     """Writes and reads events."""
 
-    def happened(self, happening: OwnEvent) -> None:
+    def append_event(self, happening: OwnEvent) -> None:
         """Keeps an event at the end of all; one that is there already stays where it is."""
         values = {
             "id": happening.id,
@@ -164,7 +164,7 @@ class RunTables(EventLog, History, ProducerSettings):
         url = database_url(home)
         return None if url is None else cls(url)
 
-    def producer_is(self, publication: str, *, topics: str, format_name: str, connection: str) -> None:
+    def set_publication(self, publication: str, *, topics: str, format_name: str, connection: str) -> None:
         """Keeps what a publication sends, and where to."""
         sent = {"topics": topics, "format": format_name, "connection": connection}
         self._put(PRODUCERS, {"publication": publication, **sent, "updated_ms": _now_ms()})
@@ -194,19 +194,19 @@ class RunTables(EventLog, History, ProducerSettings):
             given = {"publication": publication, "run": run_id[:200], "run_id": run_id, "started_ms": _now_ms()}
             self._put(RUNS, given | changes)
 
-    def transaction_is(self, row: TransactionRow, *, put_aside: int = 0) -> None:
+    def set_transaction(self, row: TransactionRow, *, dead_letters: int = 0) -> None:
         """Keeps what has become of a transaction.
 
         Args:
             row: the transaction.
-            put_aside: how many records of the shard went to the dead-letter topic with it or with those before it, as
-                the ledger's row says. What no row of these shows counts as put aside with this one.
+            dead_letters: how many records of the shard went to the dead-letter topic with it or with those before it,
+                as the ledger's row says. What no row of these shows counts as a dead letter of this one.
         """
         values = asdict(row) | {"status": int(row.status)}
         values["updated_ms"] = milliseconds(values.pop("updated_at"))
         with self._writing() as connection:
-            if put_aside:
-                values["dead_letters"] = max(0, put_aside - _told_before(connection, row))
+            if dead_letters:
+                values["dead_letters"] = max(0, dead_letters - _counted_before(connection, row))
             connection.execute(self._replacing(TRANSACTIONS, values))
 
     def shard_begins(self, publication: str, outbox: str, shard: int, registry: Sequence[RegistryPart] = ()) -> None:
@@ -260,7 +260,7 @@ class RunTables(EventLog, History, ProducerSettings):
         failed = TRANSACTIONS.c.number == _OF_SOURCE
         self._change(delete(TRANSACTIONS).where(TRANSACTIONS.c.publication == publication, failed))
 
-    def attempt_is(self, publication: str, attempts: SendAttempts) -> None:
+    def set_attempt(self, publication: str, attempts: SendAttempts) -> None:
         """Keeps a failed send of a shard, or what became of it."""
         values = attempts.model_dump(exclude={"format", "failed_at", "next_at"})
         values["failed_ms"] = milliseconds(attempts.failed_at)
@@ -273,13 +273,13 @@ class RunTables(EventLog, History, ProducerSettings):
         values["verified_ms"] = milliseconds(values.pop("verified_at"))
         self._put(VERIFICATIONS, values)
 
-    def intervened(self, row: InterventionRow) -> None:
+    def insert_action(self, row: InterventionRow) -> None:
         """Keeps what a person did, and that it happened."""
         values = asdict(row)
         values["at_ms"] = milliseconds(values.pop("at"))
         self._put(INTERVENTIONS, values)
         data = {name: values[name] for name in MEMBERS[EventType.PERSON_ACTED]}
-        self.happened(OwnEvent(EventType.PERSON_ACTED, row.publication, row.at, row.id, data))
+        self.append_event(OwnEvent(EventType.PERSON_ACTED, row.publication, row.at, row.id, data))
 
     def forget(self, publication: str, *, before: datetime) -> int:
         """Removes what is older; returns how many rows went."""
@@ -299,7 +299,7 @@ def _numbers(connection: Connection, publication: str, outbox: str, shard: int) 
     return set(connection.scalars(known))
 
 
-def _told_before(connection: Connection, row: TransactionRow) -> int:
+def _counted_before(connection: Connection, row: TransactionRow) -> int:
     """How many dead letters the rows of the shard's earlier transactions show."""
     earlier = (*_shard(row.publication, row.outbox, row.shard), TRANSACTIONS.c.number < row.number)
     return int(connection.scalar(select(func.sum(TRANSACTIONS.c.dead_letters)).where(*earlier)) or 0)

@@ -19,7 +19,7 @@ TOKEN_VARIABLE = "CONTEXTURE_AIRFLOW_TOKEN"  # noqa: S105 - the name of a variab
 USER_VARIABLE = "CONTEXTURE_AIRFLOW_USER"
 PASSWORD_VARIABLE = "CONTEXTURE_AIRFLOW_PASSWORD"  # noqa: S105 - the name of a variable
 WHO = f"{TOKEN_VARIABLE}, or {USER_VARIABLE} and {PASSWORD_VARIABLE}"
-"""What tells Airflow who asks, for those who read an error."""
+"""The variables that hold the credentials, as errors name them."""
 
 
 @dataclass(frozen=True, slots=True)

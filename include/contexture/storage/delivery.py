@@ -50,7 +50,7 @@ class SendAttempts(Versioned):
         """Whether the shard is still to be sent."""
         return self.state != "sent"
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """For people: `attempt 3 of 11, next at 12:40:05Z`."""
         allowed = "without end" if self.allowed is None else str(self.allowed)
         then = f"next at {self.next_at:%H:%M:%SZ}" if self.next_at else self.state

@@ -114,7 +114,7 @@ class ShardAttempts:
         # Never longer than was to be waited then: a clock that was ahead and is set right would hold it up till then.
         rest = min(known.next_at - now, known.next_at - known.failed_at)
         if rest > timedelta(0):
-            self._report(f"shard {self._shard}: {known.told()}, as noted before; waiting the rest")
+            self._report(f"shard {self._shard}: {known.describe()}, as noted before; waiting the rest")
             self._later_if_long(now + rest, rest)
             self._sleep(rest.total_seconds())
 
@@ -184,7 +184,7 @@ class ShardAttempts:
             failed=(known.failed if known else 0) + 1,
         )
         self._keep(standing)
-        self._report(f"shard {self._shard}: {standing.told()}: {failure}")
+        self._report(f"shard {self._shard}: {standing.describe()}: {failure}")
 
     def _keep(self, standing: SendAttempts) -> None:
         self._log.keep(standing)

@@ -65,7 +65,7 @@ def decide(store: PublicationStore, journal: RunTableWriter, run: str, run_id: s
         ConfigurationError: the run may not go on.
     """
     if decision.who is not None:
-        journal.note(lambda tables: tables.intervened(_row(store.name, run_id, decision)))
+        journal.note(lambda tables: tables.insert_action(_row(store.name, run_id, decision)))
     if not decision.approved:
         raise ConfigurationError(
             f"more is gone from the source than may vanish in one run, and {decision.clause}",

@@ -232,12 +232,12 @@ class ConfirmationFacts:
     Attributes:
         facts: names and values.
         held: what the rules hold back, with a choice of rules.
-        vanishing: what would be deleted.
+        shrink_report: what would be deleted.
     """
 
     facts: tuple[tuple[str, str], ...] = ()
     held: QuarantinedByRule | None = None
-    vanishing: ShrinkReport | None = None
+    shrink_report: ShrinkReport | None = None
 
 
 def shown_before(sources: Sources, name: str, action: str, outbox: str) -> ConfirmationFacts:
@@ -248,7 +248,7 @@ def shown_before(sources: Sources, name: str, action: str, outbox: str) -> Confi
         RetriableError: the storage did not answer.
     """
     if action == CONFIRM_SHRINK:
-        return ConfirmationFacts(vanishing=vanishing_of_latest(sources, name))
+        return ConfirmationFacts(shrink_report=find_shrink_report(sources, name))
     if not outbox:
         return ConfirmationFacts()
     store = sources.home.publication(name)
@@ -256,10 +256,10 @@ def shown_before(sources: Sources, name: str, action: str, outbox: str) -> Confi
     if action == "retry-quarantine":
         return ConfirmationFacts(held=held_back(store, status))
     sends = store.attempts.of_outbox(outbox)
-    failed = ", ".join(f"shard {each.shard}: {each.told()}" for each in sends)
-    stands = f"{status.status}, {status.steps[-1].reason}"
-    told = _of_manifest(store.outboxes, outbox)
-    return ConfirmationFacts(facts=(("Outbox", outbox), ("Stands", stands), *told, ("Failed sends", failed or "none")))
+    failed = ", ".join(f"shard {each.shard}: {each.describe()}" for each in sends)
+    state = f"{status.status}, {status.steps[-1].reason}"
+    counts = _of_manifest(store.outboxes, outbox)
+    return ConfirmationFacts(facts=(("Outbox", outbox), ("State", state), *counts, ("Failed sends", failed or "none")))
 
 
 def _of_manifest(outboxes: Outboxes, outbox: str) -> tuple[tuple[str, str], ...]:
@@ -272,8 +272,8 @@ def _of_manifest(outboxes: Outboxes, outbox: str) -> tuple[tuple[str, str], ...]
     return (("Mode", manifest.mode), ("Records", records))
 
 
-def vanishing_of_latest(sources: Sources, name: str) -> ShrinkReport | None:
-    """What the last run that has ended would have deleted, had the guard let it; backfills delete nothing."""
+def find_shrink_report(sources: Sources, name: str) -> ShrinkReport | None:
+    """Returns what the last run that has ended would have deleted without the guard; backfills delete nothing."""
     runs: Sequence[RunRow] = sources.tables.ask(lambda history: history.runs(name, limit=_LOOKED_AT), ())
     ended = (each for each in runs if each.state != "running" and not each.is_backfill)
     latest = next(ended, None)
@@ -341,7 +341,7 @@ def _check(request: Request, reader: Reader, name: str, key: str, form: Submitte
     what = _what(reader, name, key, form.one("outbox"), form.one(FORM_FIELD))
     if not is_token(request, reader.who, what, form.one(TOKEN_FIELD)):
         raise ConfigurationError(STALE, next_step="confirm it again")
-    if key == CONFIRM_SHRINK and vanishing_of_latest(reader.sources, name) is None:
+    if key == CONFIRM_SHRINK and find_shrink_report(reader.sources, name) is None:
         raise ConfigurationError(NOTHING_HELD_UP, next_step="see in the latest run what has happened")
     if not form.reason:
         raise ConfigurationError("a reason is required", next_step="enter a reason: it is stored with the action")
@@ -398,6 +398,6 @@ def _action(key: str, outbox: str) -> Action:
 
 def _what(reader: Reader, name: str, key: str, outbox: str, form: str) -> str:
     """What a form is about. A confirmation of deletions is about those that were shown, not those of a later run."""
-    about = vanishing_of_latest(reader.sources, name) if key == CONFIRM_SHRINK else None
+    about = find_shrink_report(reader.sources, name) if key == CONFIRM_SHRINK else None
     shown = "" if about is None else sha256(about.to_json()).hexdigest()
     return f"{name}/{key}/{outbox}/{shown}/{form}"

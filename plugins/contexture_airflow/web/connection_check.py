@@ -69,7 +69,7 @@ class ConnectionCheckStream:
         self._publication = publication
         self._connection = connection
         self._reason = reason
-        self._told: SimpleQueue[CheckStep | None] = SimpleQueue()
+        self._steps: SimpleQueue[CheckStep | None] = SimpleQueue()
 
     def steps(self) -> Iterator[CheckStep]:
         """Each step as soon as it is done."""
@@ -77,7 +77,7 @@ class ConnectionCheckStream:
             yield _failed("two other tests are under way: try again when they are done")
             return
         Thread(target=self._run, name="contexture-trial", daemon=True).start()
-        while (step := self._told.get()) is not None:
+        while (step := self._steps.get()) is not None:
             yield step
 
     def _run(self) -> None:
@@ -88,17 +88,17 @@ class ConnectionCheckStream:
         finally:
             _AT_ONCE.release()
             # Last: what was done is kept once the page has ended.
-            self._told.put(None)
+            self._steps.put(None)
 
     def _report_outcome(self) -> str:
         try:
             outcome = self._outcome()
         except ContextureError as error:
-            self._told.put(_failed(str(error)))
+            self._steps.put(_failed(str(error)))
             return "it can not be used"
         except Exception as error:  # the page must come to its end, whatever a library does
             log.exception("the test of connection %s failed itself", self._connection)
-            self._told.put(_failed(f"the test itself failed ({type(error).__name__}): see the API server's log"))
+            self._steps.put(_failed(f"the test itself failed ({type(error).__name__}): see the API server's log"))
             return "the test itself failed"
         failed = [step.name for step in outcome.steps if step.passed is False]
         return f"failed: {', '.join(failed)}" if failed or outcome.unreachable else "it works"
@@ -114,7 +114,7 @@ class ConnectionCheckStream:
             media_type=(source.media_type or "") if of_source and isinstance(source, SdmxSource) else "",
             transactional_id_prefix=self._publication.publish.transactional_id_prefix,
             kind=source.kind if of_source else None,
-            told=self._told.put,
+            on_step=self._steps.put,
         )
 
 

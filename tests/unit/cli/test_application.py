@@ -135,7 +135,7 @@ def test_no_color_takes_the_colours_away(no_color, is_coloured):
     command = [sys.executable, "-m", "contexture.cli", "check", "/nothing"]
     subprocess.run(command, stderr=theirs, check=False, env=os.environ | {"NO_COLOR": no_color})
     os.close(theirs)
-    told = os.read(ours, 1000)
+    written = os.read(ours, 1000)
     os.close(ours)
-    assert b"error: /nothing is neither" in told
-    assert (b"\x1b[" in told) is is_coloured
+    assert b"error: /nothing is neither" in written
+    assert (b"\x1b[" in written) is is_coloured

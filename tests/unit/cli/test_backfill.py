@@ -1,4 +1,4 @@
-"""`contexture backfill`: what it tells before anything is started, and what it asks of Airflow."""
+"""`contexture backfill`: what it shows before anything is started, and what it asks of Airflow."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def archived(storage: Home, sequence: int, received: datetime, *names: str) -> N
         storage.publication("vehicles").outboxes.set_status(manifest.outbox, step, reason="sent")
 
 
-def test_a_dry_run_tells_each_interval_by_topic(contexture: Command, storage: Home) -> None:
+def test_a_dry_run_shows_each_interval_by_topic(contexture: Command, storage: Home) -> None:
     archived(storage, 1, NOON, "a", "b")
     archived(storage, 2, NOON + HOUR / 2, "c")
     archived(storage, 3, NOON + HOUR, "d")
@@ -208,17 +208,17 @@ def answering(answers: dict[str, Any]) -> AirflowClient:
     return AirflowClient(AirflowCredentials(url="http://airflow:8080", token="t"), transport)
 
 
-def test_an_interval_whose_run_has_not_ended_is_told_and_nothing_is_started(
+def test_an_interval_whose_run_has_not_ended_is_shown_and_nothing_is_started(
     storage: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
     archived(storage, 1, NOON, "a")
     archived(storage, 2, NOON + HOUR, "b")
     plan = planned("vehicles", NOON, NOON + HOUR, ReplayOptions())
 
-    told, started = start(plan, answering({DRY_RUN: {"backfills": [{"logical_date": "2026-03-01T12:00:00Z"}]}}))
+    known, started = start(plan, answering({DRY_RUN: {"backfills": [{"logical_date": "2026-03-01T12:00:00Z"}]}}))
 
-    assert (plan.can_start, told.can_start, started) == (True, False, None)
-    print_text(told, started)
+    assert (plan.can_start, known.can_start, started) == (True, False, None)
+    print_text(known, started)
     assert capsys.readouterr().out.splitlines()[::3] == [
         "2026-03-01 12:00 to 2026-03-01 13:00: archive, 1 runs, 2 records",
         "2026-03-01 13:00 to 2026-03-01 14:00: its run has not ended, and Airflow leaves it out: "
@@ -277,7 +277,7 @@ def test_a_backfill_is_asked_for_again_where_airflow_s_database_was_locked() -> 
     assert list(answers) == []
 
 
-def test_a_database_that_stays_locked_is_told_in_airflow_s_words() -> None:
+def test_a_database_that_stays_locked_is_reported_in_airflow_s_words() -> None:
     asked: list[str] = []
 
     def locked(request: httpx.Request) -> httpx.Response:
@@ -292,7 +292,7 @@ def test_a_database_that_stays_locked_is_told_in_airflow_s_words() -> None:
     assert asked == ["/api/v2/backfills"] * 5
 
 
-def test_another_backfill_of_the_dag_is_told() -> None:
+def test_another_backfill_of_the_dag_is_reported() -> None:
     busy = AirflowClient(
         AirflowCredentials(url="http://airflow:8080", token="t"),
         httpx.MockTransport(lambda request: httpx.Response(409, json={})),

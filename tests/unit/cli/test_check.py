@@ -1,4 +1,4 @@
-"""`contexture check`: verdict, configuration and preview, and what its exit code tells."""
+"""`contexture check`: verdict, configuration and preview, and what its exit code means."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_the_preview_shows_topics_and_keys_of_a_file_of_entities(written):
     ]
 
 
-def test_the_preview_counts_the_envelope_that_stands_in_the_value(written):
+def test_the_preview_counts_the_envelope_that_is_in_the_value(written):
     sample = written("entities.json", car(1, speed=number(5)))
     sizes = {}
     for envelope in ("none", "cloudevents-binary", "cloudevents-structured"):
@@ -154,7 +154,7 @@ def test_one_record_for_each_attribute_and_each_fixed_topic(written):
     ]
 
 
-def test_the_preview_tells_what_would_go_to_quarantine_and_what_is_only_warned_of(written):
+def test_the_preview_shows_what_would_go_to_quarantine_and_what_is_only_warned_of(written):
     entities = [car(1, speed=number("12")), car(2, geo={"type": "geo:point", "value": "1, 2"}), car(3), "no entity"]
     entities.append(car(4) | {"id": "x" * 250})
     sample = written("entities.json", entities)

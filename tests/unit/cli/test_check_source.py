@@ -65,7 +65,7 @@ def test_the_publications_own_connection_is_read_from_the_environment(broker, fi
     assert previewed(file) == (broker.url, ALL)
 
 
-def test_a_service_that_is_not_there_is_told_from_a_broken_source(broker, file, tmp_path):
+def test_a_service_that_is_not_there_differs_from_a_broken_source(broker, file, tmp_path):
     path = tmp_path / "typo.yaml"
     path.write_text(FILE.replace("service: vehicles", "service: vehicle"), encoding="utf-8")
     result = CliRunner().invoke(app, ["check", str(path), "--source", broker.url])

@@ -68,7 +68,7 @@ def test_keys_of_brokers_are_not_shown_for_a_registry(written):
         assert key not in output
 
 
-def test_a_selector_is_read_whole_and_told_with_its_line(written):
+def test_a_selector_is_read_whole_and_reported_with_its_line(written):
     output = run(written(FILE.replace("Dataflow=*:*(*)", "Dataflov=*:*(*)")), code=1)
     assert "structures.yaml:5:" in output
     assert "no kind is called 'Dataflov'" in output
@@ -81,7 +81,7 @@ def test_the_selector_of_a_route_is_read_whole_too(written):
     assert "0 of 1 right" in output
 
 
-def test_every_selector_that_can_not_be_read_is_told_at_once(written):
+def test_every_selector_that_cannot_be_read_is_reported_in_one_call(written):
     wrong = FILE.replace("Dataflow=*:*(*)", "Dataflov=*:*(*)").replace("Dataflow=*:*(~)", "Dataflov=*:*(~)")
     assert run(written(wrong), code=1).count("no kind is called") == 2
 

@@ -55,7 +55,7 @@ PUBLICATION = "name: {name}\nsource: {{kind: {kind}, connection: tried{more}}}\n
 
 
 @pytest.mark.parametrize(
-    ("kinds", "told"),
+    ("kinds", "said"),
     [
         (["sdmx"], "the structure registry at http://127.0.0.1:9 is away"),
         (["ngsi"], "the context broker at http://127.0.0.1:9 is away"),
@@ -63,7 +63,7 @@ PUBLICATION = "name: {name}\nsource: {{kind: {kind}, connection: tried{more}}}\n
         ([], "nothing answers at http://127.0.0.1:9"),
     ],
 )
-def test_publications_say_what_a_connection_leads_to(contexture, connect, monkeypatch, tmp_path, kinds, told):
+def test_publications_say_what_a_connection_leads_to(contexture, connect, monkeypatch, tmp_path, kinds, said):
     connect(conn_type="http", host="127.0.0.1", port=9)
     monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path))
     for kind in kinds:
@@ -74,7 +74,7 @@ def test_publications_say_what_a_connection_leads_to(contexture, connect, monkey
     (tmp_path / "broken.yaml").write_text("name: 7", encoding="utf-8")
     done = contexture("connection", "test", "tried")
     assert done.code == 3
-    assert told in done.out
+    assert said in done.out
 
 
 def test_a_registry_may_be_said_by_its_kind(contexture, connect):
@@ -187,7 +187,7 @@ def test_another_type_is_refused(contexture, connect):
 
 
 @pytest.mark.parametrize(
-    ("connection", "told"),
+    ("connection", "said"),
     [
         (
             "contexture-kafka://me:hunter2@127.0.0.1:9",
@@ -198,12 +198,12 @@ def test_another_type_is_refused(contexture, connect):
         ('{"conn_type": "contexture_sdmx", "host": "127.0.0.1", "port": 9}', "the structure registry at http://127"),
     ],
 )
-def test_a_connection_of_our_own_types_says_itself_what_it_leads_to(contexture, connect, monkeypatch, connection, told):
+def test_a_connection_of_our_own_types_says_itself_what_it_leads_to(contexture, connect, monkeypatch, connection, said):
     connect()
     monkeypatch.setenv("AIRFLOW_CONN_TRIED", connection)
     done = contexture("connection", "test", "tried", "--timeout", "0.5")
     assert done.code == 3
-    assert told in done.out
+    assert said in done.out
     assert "hunter2" not in done.out
 
 
@@ -266,7 +266,7 @@ def test_a_registry_that_does_not_say_so_is_tried_as_one_after_a_broker(contextu
     assert "none: what is public is read" in done.out
 
 
-def test_a_format_that_a_registry_does_not_render_is_told(contexture, connect):
+def test_a_format_that_a_registry_does_not_render_is_reported(contexture, connect):
     with TestRegistry() as registry:
         registry.submit(SEX_AND_FLOW)
         connect(conn_type="http", host=registry.url)
@@ -276,7 +276,7 @@ def test_a_format_that_a_registry_does_not_render_is_told(contexture, connect):
     assert "none of 2 structures comes as application/vnd.xlsx: the registry does not give it" in done.out
 
 
-def test_refused_credentials_of_a_registry_are_told_without_them(contexture, connect):
+def test_refused_credentials_of_a_registry_are_reported_without_them(contexture, connect):
     with TestRegistry() as registry:
         registry.submit(SEX_AND_FLOW)
         registry.restrict([SEX])

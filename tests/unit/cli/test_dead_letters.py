@@ -34,7 +34,7 @@ def test_a_publication_that_stops_has_none(contexture, folder):
     assert "vehicles has no dead letters: what can never be sent stops it" in done.err
 
 
-def test_what_is_missing_is_told(contexture, folder):
+def test_what_is_missing_is_reported(contexture, folder):
     (folder / "vehicles.yaml").write_text(FILE.format(more=ASIDE))
     assert "there is no Kafka connection 'kafka_default'" in contexture("dead-letters", "vehicles").err
     trains = contexture("dead-letters", "trains")
@@ -78,7 +78,7 @@ def test_scripts_get_the_same():
     }
 
 
-def test_the_last_are_told_in_the_order_of_their_times():
+def test_the_last_are_shown_in_the_order_of_their_times():
     first = replace(LETTER, position=1, place=(1, 0))
     later = replace(LETTER, position=2, at=NOON + timedelta(hours=1), place=(0, 0))
     undated = replace(LETTER, position=3, at=None)

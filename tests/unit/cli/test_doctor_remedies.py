@@ -104,7 +104,7 @@ def no_driver(patch: Patch) -> None:
         ("operational tables", no_driver, "error", "nosuchdriver", "install one and name it in the URL"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_remedy(
+def test_what_is_wrong_is_reported_with_its_remedy(
     monkeypatch: Patch, name: str, happens: Callable[[Patch], None], verdict: str, detail: str, remedy: str
 ) -> None:
     happens(monkeypatch)
@@ -115,7 +115,7 @@ def test_what_is_wrong_is_told_with_its_remedy(
     assert "hunter2" not in found.detail
 
 
-def test_tables_that_can_be_nowhere_are_told(monkeypatch: Patch) -> None:
+def test_tables_that_can_be_nowhere_are_reported(monkeypatch: Patch) -> None:
     monkeypatch.setenv("CONTEXTURE_HOME", "mock:///contexture")
     found = looked("operational tables")
     assert (found.verdict, "CONTEXTURE_DATABASE is not set" in found.detail) == ("warning", True)

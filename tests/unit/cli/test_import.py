@@ -76,7 +76,7 @@ def test_a_document_for_scripts(contexture, agent):
     assert document["differences"][0]["title"] == "how changes come in"
 
 
-def test_a_value_that_was_wrong_is_told_by_the_exit_code(contexture, agent):
+def test_a_value_that_was_wrong_shows_in_the_exit_code(contexture, agent):
     agent.write_text(AGENT + "a.sinks.kafka.batch_ttl = never\n", encoding="utf-8")
 
     done = contexture("import", "cygnus", str(agent))
@@ -103,7 +103,7 @@ def test_files_that_are_there_are_kept(contexture, agent, tmp_path):
     assert (tmp_path / "kafka.yaml").read_text().startswith("# Made by")
 
 
-def test_a_file_that_is_not_there_is_told(contexture, tmp_path):
+def test_a_file_that_is_not_there_is_reported(contexture, tmp_path):
     done = contexture("import", "cygnus", str(tmp_path / "none.conf"))
 
     assert (done.code, "can't be read: No such file" in done.err) == (2, True)
@@ -145,7 +145,7 @@ def test_a_file_that_no_sink_uses_is_not_copied(contexture, agent, tmp_path):
     assert [path.name for path in out.iterdir()] == ["kafka.yaml"]
 
 
-def test_wrong_rules_are_told_with_their_place_and_what_to_do(contexture, agent, tmp_path):
+def test_wrong_rules_are_reported_with_their_place_and_what_to_do(contexture, agent, tmp_path):
     agent.write_text(AGENT + "a.sinks.kafka.enable_grouping = true\n", encoding="utf-8")
     rules = tmp_path / "grouping_rules.conf"
     rules.write_text('# mine\n{"grouping_rules": [\n]\n,}')

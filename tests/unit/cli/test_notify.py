@@ -1,4 +1,4 @@
-"""`contexture notify serve`: a broker notifies, the inbox has it, and nobody without the token gets in."""
+"""`contexture notify serve`: a broker notifies, the inbox has it, and no client without the token is accepted."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def post(url: str, token: str | None = None) -> int:
     return httpx.post(url, content=BODY, headers={**HEADERS, **shown}).status_code
 
 
-@pytest.mark.parametrize(("told", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
-def test_its_exit_code_says_which_signal_told_it_to_stop(file: Path, told: signal.Signals, code: int):
+@pytest.mark.parametrize(("signal_number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
+def test_its_exit_code_says_which_signal_stopped_it(file: Path, signal_number: signal.Signals, code: int):
     command = [sys.executable, "-m", "contexture.cli", "notify", "serve", str(file), "--port", "0"]
     environment = {**os.environ, "CONTEXTURE_HOME": str(file.parent / "home")}
     with subprocess.Popen(
@@ -64,7 +64,7 @@ def test_its_exit_code_says_which_signal_told_it_to_stop(file: Path, told: signa
         assert process.stdout is not None
         url = process.stdout.readline().split(": ")[1].strip()
         assert post(url) == 200
-        process.send_signal(told)
+        process.send_signal(signal_number)
         assert process.wait(timeout=90) == code
     assert len(kept(file)) == 1
 
@@ -87,19 +87,19 @@ def test_who_is_on_this_machine_needs_no_token_when_that_is_said(file: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "said"),
     [
         ([], "notifiers have to send a token, and none is set"),
         (["--without-credentials", "--host", "0.0.0.0"], "others can reach 0.0.0.0"),
     ],
 )
 def test_it_refuses_to_serve_everybody(
-    file: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], told: str
+    file: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], said: str
 ) -> None:
     monkeypatch.delenv("CONTEXTURE_NOTIFY_TOKEN", raising=False)
     result = CliRunner().invoke(notify.app, ["serve", str(file), *options])
     assert isinstance(result.exception, ConfigurationError)
-    assert told in str(result.exception)
+    assert said in str(result.exception)
 
 
 def test_only_publications_in_the_mode_are_notified(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

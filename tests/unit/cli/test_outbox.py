@@ -61,7 +61,7 @@ def registry_outbox(storage: Home, **given: object) -> None:
     storage.write(folder.manifest(name), manifest.model_copy(update=given).to_json())
 
 
-def test_transactions_of_a_registry_are_told_with_what_they_hold(storage, contexture):
+def test_transactions_of_a_registry_are_shown_with_what_they_hold(storage, contexture):
     name = approved(storage)
     manifest = storage.publication("vehicles").outboxes.manifest(name)
     at = datetime(2026, 3, 1, 12, 5, tzinfo=UTC)
@@ -80,18 +80,18 @@ def test_transactions_of_a_registry_are_told_with_what_they_hold(storage, contex
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "said"),
     [
         ({"baseline": True}, "what the registry holds is noted as the start; nothing is sent until it changes"),
         ({"flush": True}, "everything that the registry holds, in one transaction"),
     ],
 )
-def test_what_is_special_about_a_registry_s_outbox_is_told(storage, contexture, given, told):
+def test_what_is_special_about_a_registry_s_outbox_is_shown(storage, contexture, given, said):
     registry_outbox(storage, **given)
-    assert told in contexture("outbox", "show", "abcd1234").out.splitlines()
+    assert said in contexture("outbox", "show", "abcd1234").out.splitlines()
 
 
-def test_how_to_send_all_after_a_baseline_is_told(storage, contexture):
+def test_how_to_send_all_after_a_baseline_is_shown(storage, contexture):
     registry_outbox(storage, baseline=True)
     storage.publication("vehicles").outboxes.set_status("abcd1234", "concluded", reason="0 records committed")
     assert contexture("outbox", "show", "abcd1234").out.splitlines()[-1].endswith("start publish_vehicles in mode full")
@@ -132,7 +132,7 @@ def test_an_unknown_publication_is_named_with_those_there_are(storage, contextur
     assert f"publication vehicle has no files in {storage.root}. Next: choose among: vehicles" in done.err
 
 
-def test_show_tells_story_counts_topics_and_what_to_do(storage, contexture):
+def test_show_prints_history_counts_topics_and_what_to_do(storage, contexture):
     name = approved(storage)
     out = contexture("outbox", "show", name).out
     assert "publication vehicles, changes run 1, approved" in out
@@ -144,7 +144,7 @@ def test_show_tells_story_counts_topics_and_what_to_do(storage, contexture):
     assert f"contexture outbox abandon {name} --reason" in out
 
 
-def test_show_tells_collisions_and_what_was_tried_again(storage, contexture):
+def test_show_prints_collisions_and_what_was_tried_again(storage, contexture):
     name = approved(storage)
     folder = PublicationPaths("vehicles")
     manifest = Manifest.model_validate_json(storage.read(folder.manifest(name)))
@@ -155,7 +155,7 @@ def test_show_tells_collisions_and_what_was_tried_again(storage, contexture):
     assert "2 events have the topic of another identity: the report shows which" in out
 
 
-def test_show_tells_what_a_backfill_is_of_and_what_it_lacks(storage, contexture):
+def test_show_prints_what_a_backfill_is_of_and_what_it_lacks(storage, contexture):
     name = approved(storage)
     folder = PublicationPaths("vehicles")
     manifest = Manifest.model_validate_json(storage.read(folder.manifest(name)))
@@ -244,22 +244,22 @@ def test_a_damaged_outbox_is_abandoned_as_its_error_says(storage, contexture, co
     )
 
 
-def test_an_outbox_of_which_nobody_knows_where_it_stood_is_abandoned_as_its_error_says(storage, contexture):
+def test_an_outbox_of_unknown_status_is_abandoned_as_its_error_says(storage, contexture):
     name = approved(storage)
     folder = PublicationPaths("vehicles")
     storage.write(folder.status(name), b"")
-    told = contexture("outbox", "show", name).err
-    assert f"copy its file in vehicles/pending/ over {folder.status(name)} and abandon the outbox" in told
+    message = contexture("outbox", "show", name).err
+    assert f"copy its file in vehicles/pending/ over {folder.status(name)} and abandon the outbox" in message
     storage.copy(folder.pending_marker(1, name), folder.status(name))
     assert contexture("outbox", "abandon", name, "--reason", "the disk was full").code == 0
 
 
-def test_where_sending_stands_is_in_list_and_story(storage, contexture):
+def test_the_state_of_sending_is_in_list_and_story(storage, contexture):
     name = approved(storage)
     storage.publication("vehicles").attempts.keep(failed_send(name, attempt=3))
-    told = "attempt 3 of 11, next at 12:00:05Z"
-    assert told in contexture("outbox", "list").out
-    assert f"  shard 1: {told}: no broker. Next: wait\n" in contexture("outbox", "show", name).out
+    attempts = "attempt 3 of 11, next at 12:00:05Z"
+    assert attempts in contexture("outbox", "list").out
+    assert f"  shard 1: {attempts}: no broker. Next: wait\n" in contexture("outbox", "show", name).out
     line = json.loads(contexture("outbox", "list", "--json").out)["outboxes"][0]
     send = line["sends"][0]
     assert (line["attempts"], send["attempt"], send["allowed"], send["next_at"]) == (3, 3, 11, "2026-03-01T12:00:05Z")

@@ -80,13 +80,13 @@ def test_a_name_that_kafka_refuses_ends_with_1(publication):
     assert "has 280 characters; Kafka accepts 249" in output
 
 
-def test_entities_that_share_a_topic_are_told(publication):
+def test_entities_that_share_a_topic_are_shown(publication):
     path = publication("topics: {enable_lowercase: true}\n")
     output = run(path, "--entity", "Car1=car", "--entity", "car1=car", "--entity", "car2=car", "--json")
     assert [each["collides"] for each in json.loads(output)["names"]] == [True, True, False]
 
 
-def test_a_wrong_file_or_command_line_is_told(publication):
+def test_a_wrong_file_or_command_line_is_reported(publication):
     run(publication(), code=2)
     run(publication("topics: {data_model: dm-by-attribute}\n"), "--entity", "car1", code=2)
     run(publication("topics: {naming: wrong}\n"), "--entity", "car1", code=1)
@@ -139,7 +139,7 @@ def test_a_name_of_249_characters_is_the_last(publication, length: int, code: in
     assert (f"({length} characters)" if code == 0 else f"has {length} characters") in output
 
 
-def test_grouping_rules_that_are_left_out_are_told(publication, tmp_path):
+def test_grouping_rules_that_are_left_out_are_shown(publication, tmp_path):
     path = publication("topics: {enable_grouping: true, grouping_rules: rules.json, compat: cygnus-2.19}\n")
     (tmp_path / "rules.json").write_text('{"grouping_rules": [{"id": 1}]}')
 
@@ -171,9 +171,9 @@ def test_the_default_tenant_gets_its_name_by_a_mapping(publication, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "said"),
     [("4wheels", "starts with /"), ("", "starts with /"), ("/a/#", "selects many paths"), ("/*", "the wildcard is #")],
 )
-def test_a_path_that_no_entity_is_in_is_refused(publication, path: str, told: str):
+def test_a_path_that_no_entity_is_in_is_refused(publication, path: str, said: str):
     output = run(publication(), "--entity", "car1=car", "--path", path, code=2)
-    assert told in " ".join(output.replace("│", " ").split())
+    assert said in " ".join(output.replace("│", " ").split())

@@ -122,8 +122,8 @@ def test_nothing_held_back_is_said(contexture, tmp_path, monkeypatch):
 
 
 def test_a_rule_that_holds_nothing_back_says_nothing_of_others(contexture, held):
-    told = contexture("quarantine", "show", "--rule", "number-text").out
-    assert told == "nothing is held back in what is kept by the rule number-text\n"
+    shown = contexture("quarantine", "show", "--rule", "number-text").out
+    assert shown == "nothing is held back in what is kept by the rule number-text\n"
 
 
 def test_a_publication_or_outbox_that_is_not_there_is_named(contexture, held):
@@ -155,7 +155,7 @@ def test_without_airflows_address_the_command_to_start_is_printed(contexture, he
 
 
 @pytest.mark.usefixtures("no_airflow")
-def test_a_rule_that_holds_nothing_back_is_told(contexture, held):
+def test_a_rule_that_quarantines_nothing_is_reported(contexture, held):
     done = contexture("quarantine", "retry", held, "--rule", "stale")
     assert (done.code, f"outbox {held} holds nothing back by stale" in done.err) == (2, True)
 

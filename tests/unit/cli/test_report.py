@@ -41,7 +41,7 @@ def test_as_json_it_is_one_document(contexture):
     assert document["period"] == {"since": None, "until": None, "last": 1, "run": None}
 
 
-def test_it_tells_forty_runs_if_nothing_is_chosen_and_all_of_a_time(contexture):
+def test_it_shows_forty_runs_if_nothing_is_chosen_and_all_of_a_time(contexture):
     def period(*chosen: str) -> object:
         return json.loads(contexture("report", "vehicles", "--format", "json", *chosen).out)["period"]
 
@@ -54,7 +54,7 @@ def test_it_tells_forty_runs_if_nothing_is_chosen_and_all_of_a_time(contexture):
     }
 
 
-def test_one_run_is_told_alone(contexture):
+def test_one_run_is_shown_alone(contexture):
     document = json.loads(contexture("report", "vehicles", "--run", "outbox1", "--format", "json").out)
     assert [run["outbox"] for run in document["runs"]] == ["outbox1"]
 
@@ -69,7 +69,7 @@ def test_one_run_is_told_alone(contexture):
         (("vehicles", "--out", "/nowhere/at/all.html"), "can't be written"),
     ],
 )
-def test_what_can_not_be_told_is_refused_with_what_to_do(contexture, arguments, said):
+def test_what_cannot_be_shown_is_refused_with_what_to_do(contexture, arguments, said):
     done = contexture("report", *arguments)
     assert (done.code, done.out) == (2, "")
     assert said in done.err

@@ -74,7 +74,7 @@ def test_the_run_has_a_page():
         (503, RetriableError, "Airflow answered 503"),
     ],
 )
-def test_refusals_are_told_by_their_intent(status, error, says):
+def test_refusals_are_reported_by_their_intent(status, error, says):
     access = AirflowCredentials(url="http://airflow:8080", token="very-secret")
     with pytest.raises(error, match=says) as raised:
         airflow(FakeApi(trigger=status), access).trigger("resynchronise", {})
@@ -175,7 +175,7 @@ def test_the_command_starts_the_runs_and_names_those_left_out(contexture, server
     ]
 
 
-def test_json_tells_the_run(contexture, server):
+def test_json_names_the_run(contexture, server):
     done = contexture("resync", "vehicles", "--reason", "x", "--mode", "changes", "--json")
     assert json.loads(done.out) == {
         "dag": "resynchronise",

@@ -54,7 +54,7 @@ def connect_kafka(monkeypatch: pytest.MonkeyPatch, **extra: object) -> None:
     monkeypatch.setattr("contexture.operations.actions.structure_sizes.WAIT_SECONDS", 0.2)
 
 
-def test_what_fits_is_told_with_the_largest(contexture, registry, written):
+def test_what_fits_is_shown_with_the_largest(contexture, registry, written):
     done = contexture("check", "--sizes", written())
     assert done.code == 0
     assert done.out.startswith("structures: 1 of 1 selected structures measured, the largest ")

@@ -27,7 +27,7 @@ FOUND = RebuiltState(
     records=30,
     held=1,
     found=12,
-    told=9,
+    with_content=9,
     samples=('["a","/b","car1","car\\u001b[2J"]',),
     left_alone={"of another publication": 4},
     sequence=8,
@@ -35,7 +35,7 @@ FOUND = RebuiltState(
 
 
 class Written:
-    """Stands for topics that were read."""
+    """Replaces topics that were read."""
 
     def __init__(self, found: RebuiltState = FOUND) -> None:
         self.found = found
@@ -126,7 +126,7 @@ def files(tmp_path, monkeypatch):
         (("vehicles",), "there is no Kafka connection 'kafka_default' in the environment"),
     ],
 )
-def test_what_is_missing_is_told(contexture, files, arguments, said):
+def test_what_is_missing_is_reported(contexture, files, arguments, said):
     done = contexture("state", "rebuild", *arguments)
     assert done.code == 2
     assert said in done.err

@@ -47,7 +47,7 @@ def test_a_publication_that_never_ran_is_listed(storage, contexture):
     assert done.out == "bikes\n  no run has concluded yet\nvehicles\n  no run has concluded yet\n"
 
 
-def test_the_last_concluded_run_is_told(storage, contexture):
+def test_the_last_concluded_run_is_shown(storage, contexture):
     concluded(storage)
     lines = contexture("status").out.splitlines()
     assert lines[3].startswith("  last concluded: changes run 1 at 20")
@@ -55,7 +55,7 @@ def test_the_last_concluded_run_is_told(storage, contexture):
     assert lines[4] == "  target holds 0 identities, watermark 2026-03-01T12:00:00.000Z"
 
 
-def test_what_failed_to_be_sent_is_told_and_gives_exit_code_1(storage, contexture):
+def test_what_failed_to_be_sent_is_reported_and_gives_exit_code_1(storage, contexture):
     concluded(storage)
     outbox(storage, publication(), 2, [records("car1")], name="second00")
     outboxes = storage.publication("vehicles").outboxes
@@ -95,7 +95,7 @@ def test_a_removed_topic_needs_a_person_until_a_full_run_has_filled_it(storage, 
     assert contexture("status").code == 0
 
 
-def test_a_shard_that_was_sent_in_the_end_needs_nobody(storage, contexture):
+def test_a_shard_that_was_sent_in_the_end_needs_no_person(storage, contexture):
     outbox(storage, publication(), 1, [records("car1")], name="first000")
     storage.publication("vehicles").attempts.keep(failed_send("first000", state="sent", next_at=None))
     assert contexture("status").code == 0
@@ -126,7 +126,7 @@ def test_a_backfill_that_went_well_hides_no_run_that_failed(storage, contexture)
     assert "in stage: no broker" in done.out
 
 
-def test_a_run_that_waits_for_an_answer_is_told_and_needs_a_person(storage, contexture, tmp_path):
+def test_a_run_that_waits_for_an_answer_is_reported_and_needs_a_person(storage, contexture, tmp_path):
     concluded(storage)
     asking = FILE.format(name="vehicles").replace("service: a", "service: a, shrink_limit: {beyond: ask}")
     (tmp_path / "publications" / "vehicles.yaml").write_text(asking)
@@ -138,11 +138,11 @@ def test_a_run_that_waits_for_an_answer_is_told_and_needs_a_person(storage, cont
     )
     done = contexture("status", "vehicles")
     assert done.code == 1
-    told = "  waiting for approval: 90 of 100 identities would be deleted, once a person approves"
-    assert told in done.out.splitlines()
+    line = "  waiting for approval: 90 of 100 identities would be deleted, once a person approves"
+    assert line in done.out.splitlines()
 
 
-def test_notifications_that_wait_are_told(storage, contexture):
+def test_notifications_that_wait_are_counted(storage, contexture):
     writer = InboxWriter(storage.publication("bikes").open_inbox_folder(), clock_ns=lambda: 1_700_000_000_000_000_000)
     for _ in range(2):
         writer.submit({}, b"{}").result()
@@ -157,7 +157,7 @@ def test_notifications_that_wait_are_told(storage, contexture):
     assert (bikes["waiting"], vehicles["waiting"]) == ({"files": 2, "since": "2023-11-14T22:13:20Z"}, None)
 
 
-def test_a_registry_of_which_nothing_was_sent_yet_is_told(storage, contexture):
+def test_a_registry_of_which_nothing_was_sent_yet_is_shown(storage, contexture):
     concluded(storage)
     manifest = storage.publication("vehicles").outboxes.manifest("first000")
     path = PublicationPaths("vehicles").manifest("first000")
@@ -165,7 +165,7 @@ def test_a_registry_of_which_nothing_was_sent_yet_is_told(storage, contexture):
     assert "nothing was sent; the registry held" in contexture("status").out
 
 
-def test_an_owed_full_run_is_told(storage, contexture):
+def test_a_required_full_run_is_shown(storage, contexture):
     concluded(storage)
     outbox(storage, publication(), 2, [records("car1")], name="second00")
     contexture("outbox", "abandon", "second00", "--reason", "not ours")
@@ -192,7 +192,7 @@ def test_json_has_every_field(storage, contexture):
     )
 
 
-def test_one_publication_is_told_alone_with_what_monitoring_asks_for(storage, contexture):
+def test_one_publication_is_shown_alone_with_what_monitoring_asks_for(storage, contexture):
     concluded(storage)
     (vehicles,) = json.loads(contexture("status", "vehicles", "--json").out)["publications"]
     assert {name: vehicles["status"][name] for name in ("running", "health", "attempt", "next_try_at")} == {
@@ -205,7 +205,7 @@ def test_one_publication_is_told_alone_with_what_monitoring_asks_for(storage, co
     assert contexture("status", "vehicles").out.splitlines()[0] == "vehicles"
 
 
-def test_a_publication_that_is_not_there_is_told(storage, contexture):
+def test_a_publication_that_is_not_there_is_reported(storage, contexture):
     done = contexture("status", "trains")
     assert done.code == 2
     assert "there is no publication trains. Next: name one of bikes, vehicles" in done.err
@@ -229,15 +229,15 @@ def test_the_operational_tables_add_the_latest_run_and_the_transactions(storage,
     store.run_failed("vehicles", "manual__2", task="publish", message="no broker")
     for number, status in enumerate((TransactionStatus.SENT, TransactionStatus.BROKER_ERROR)):
         row = TransactionRow("vehicles", "second00", 0, number, status, 5, 500, 5, 4711, None, NOON)
-        store.transaction_is(row)
+        store.set_transaction(row)
     lines = contexture("status").out.splitlines()
     assert any(line.startswith("  latest run manual__2: failed since 2") for line in lines)
     assert any(line.endswith(" UTC in publish: no broker") for line in lines)
     assert "  transactions: 1 sent, 1 broker error; 5 records sent, the last at 2026-03-01 12:00:00 UTC" in lines
     bikes, vehicles = json.loads(contexture("status", "--json").out)["publications"]
     assert bikes["operations"] is None
-    told = vehicles["operations"]
-    assert (told["last_run"]["state"], told["transactions"], told["last_source_transaction"]) == (
+    operations = vehicles["operations"]
+    assert (operations["last_run"]["state"], operations["transactions"], operations["last_source_transaction"]) == (
         "failed",
         {"sent": 1, "broker_error": 1},
         4711,
@@ -249,7 +249,7 @@ def test_looking_makes_no_tables(storage, contexture):
     assert storage.files("") == []
 
 
-def test_tables_that_are_away_are_told_and_the_rest_is_shown(storage, contexture, monkeypatch):
+def test_tables_that_are_away_are_reported_and_the_rest_is_shown(storage, contexture, monkeypatch):
     concluded(storage)
     storage.write("operations.sqlite", b"this is no database, but it is long enough to be taken for one" * 20)
     done = contexture("status")
@@ -261,7 +261,7 @@ def test_tables_that_are_away_are_told_and_the_rest_is_shown(storage, contexture
     assert [each["operations"] for each in document["publications"]] == [None, None]
 
 
-def test_damage_of_one_publication_is_told_with_the_way_out_and_hides_none_of_the_others(storage, contexture):
+def test_damage_of_one_publication_is_reported_with_the_way_out_and_hides_none_of_the_others(storage, contexture):
     concluded(storage)
     outbox(storage, publication(name="bikes"), 1, [records("bike1")], name="bikes000")
     storage.write("bikes/state/CURRENT", b"{")
@@ -287,7 +287,7 @@ def test_a_damaged_manifest_of_the_last_outbox_hides_only_what_it_says(storage, 
     assert "no longer kept" in done.out
 
 
-def test_records_that_can_never_be_sent_are_told(storage, contexture, tmp_path):
+def test_records_that_can_never_be_sent_are_counted(storage, contexture, tmp_path):
     concluded(storage)
     assert "dead letters" not in contexture("status").out
     manifest = storage.publication("vehicles").outboxes.manifest("first000")
@@ -301,7 +301,7 @@ def test_records_that_can_never_be_sent_are_told(storage, contexture, tmp_path):
     file.write_text(FILE.format(name="vehicles") + "publish: {on_failure: dead-letter}\n")
     store = RunTables.of_home(storage.root)
     row = TransactionRow("vehicles", "first000", 0, 0, TransactionStatus.SENT, 2, 50, 2, None, None, NOON)
-    store.transaction_is(row, put_aside=1)
+    store.set_transaction(row, dead_letters=1)
     line = (
         "  dead letters in contexture.dead-letter.vehicles: 1 of the last concluded run, 1 of all runs that are kept, "
         "the last at 2026-03-01 12:00:00 UTC"

@@ -71,7 +71,7 @@ def test_no_name_in_a_message_leads_out_of_the_folder_or_over_another_file(conte
     assert {path.name for path in tmp_path.iterdir()} == {"message.xml", "parts"}
 
 
-def test_what_is_odd_is_told_and_the_data_cannot_speak_to_the_terminal(contexture, tmp_path):
+def test_what_is_odd_is_reported_and_the_data_cannot_speak_to_the_terminal(contexture, tmp_path):
     message = tmp_path / "message.xml"
     odd = '<str:Novelty id="N\u009b2J" agencyID="X"/>'
     message.write_text(
@@ -110,7 +110,7 @@ def test_a_file_that_is_not_there_is_named(contexture, tmp_path):
     assert "none.xml: No such file or directory" in done.err
 
 
-def test_validity_is_told_on_request_and_changes_nothing(contexture, file):
+def test_validity_is_shown_on_request_and_changes_nothing(contexture, file):
     plain, checked = (
         contexture("structures", "split", str(file)),
         contexture("structures", "split", str(file), "--validate"),

@@ -1,4 +1,4 @@
-"""`contexture topics read`: what is shown of records, and what it wants to be told."""
+"""`contexture topics read`: what is shown of records, and what it requires."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_neither_topics_nor_a_publication_is_refused(contexture):
     assert "name topics, or give --publication" in done.err
 
 
-def test_an_unknown_publication_is_told_with_those_that_are_there(contexture, monkeypatch, tmp_path):
+def test_an_unknown_publication_is_reported_with_those_that_are_there(contexture, monkeypatch, tmp_path):
     (tmp_path / "cars.yaml").write_text("name: cars\nsource: {kind: ngsi, connection: broker, service: s}\n")
     monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path))
     done = contexture("topics", "read", "--publication", "bikes")
@@ -66,7 +66,7 @@ def test_an_unknown_publication_is_told_with_those_that_are_there(contexture, mo
     assert "choose among: cars" in done.err
 
 
-def test_a_wrong_file_of_another_publication_stands_in_nobodys_way(tmp_path):
+def test_a_wrong_file_of_another_publication_blocks_no_other(tmp_path):
     (tmp_path / "cars.yaml").write_text("name: cars\nsource: {kind: ngsi, connection: broker, service: s}\n")
     (tmp_path / "bikes.yaml").write_text("name: bikes\nsuorce: {}\n")
 

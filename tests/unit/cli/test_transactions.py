@@ -13,7 +13,7 @@ NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
 @pytest.fixture
-def told(home):
+def filled(home):
     """Three transactions of two publications, a minute apart."""
     store = RunTables.of_home(str(home))
     for each in (
@@ -21,7 +21,7 @@ def told(home):
         row(1, TransactionStatus.BROKER_ERROR, message="no broker\x1b[2J"),
         row(2, TransactionStatus.SENT, "codes", outbox="feed00000002", source_transaction=4711, source_deletions=True),
     ):
-        store.transaction_is(each, put_aside=each.dead_letters)
+        store.set_transaction(each, dead_letters=each.dead_letters)
 
 
 def row(number, status, publication="vehicles", *, outbox="vehicles-run-12", **more):
@@ -34,7 +34,7 @@ def numbers(done) -> list[int]:
     return [each["number"] for each in json.loads(done.out)["transactions"]]
 
 
-def test_people_see_the_latest_first_with_what_became_of_it(told, contexture):
+def test_people_see_the_latest_first_with_its_state(filled, contexture):
     done = contexture("transactions")
     assert done.code == 0
     assert [" ".join(line.split()) for line in done.out.splitlines()] == [
@@ -45,7 +45,7 @@ def test_people_see_the_latest_first_with_what_became_of_it(told, contexture):
     ]
 
 
-def test_scripts_get_all_of_each(told, home, contexture):
+def test_scripts_get_all_of_each(filled, home, contexture):
     document = json.loads(contexture("transactions", "codes", "--json").out)
     assert document == {
         "operational_tables": f"sqlite:///{home}/operations.sqlite",
@@ -88,11 +88,11 @@ def test_scripts_get_all_of_each(told, home, contexture):
         (["vehicles", "--since", "2026-03-01", "--status", "1"], [0]),
     ],
 )
-def test_one_asks_by_what_one_knows(told, contexture, asked, expected):
+def test_one_asks_by_what_one_knows(filled, contexture, asked, expected):
     assert numbers(contexture("transactions", *asked, "--json")) == expected
 
 
-def test_that_there_are_more_is_told(told, contexture):
+def test_that_there_are_more_is_said(filled, contexture):
     done = contexture("transactions", "--last", "2")
     assert done.out.splitlines()[-1] == "there are more: these are the last 2; --last gives others"
     assert json.loads(contexture("transactions", "--last", "2", "--json").out)["has_more"] is True
@@ -105,7 +105,7 @@ def test_looking_makes_no_tables(home, contexture):
     assert list(home.iterdir()) == []
 
 
-def test_what_can_not_be_asked_is_told_with_the_way_out(told, contexture, monkeypatch):
+def test_what_can_not_be_asked_is_reported_with_the_way_out(filled, contexture, monkeypatch):
     trains = contexture("transactions", "trains")
     assert (trains.code, "there is no publication trains" in trains.err) == (2, True)
     assert "choose among: vehicles" in trains.err

@@ -56,7 +56,7 @@ DIFFERENT = reported(
 )
 
 
-def test_what_is_equal_is_told_in_a_few_lines(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_equal_is_shown_in_a_few_lines(capsys: pytest.CaptureFixture[str]) -> None:
     verify.print_text(reported())
 
     assert capsys.readouterr().out.splitlines() == [
@@ -67,16 +67,16 @@ def test_what_is_equal_is_told_in_a_few_lines(capsys: pytest.CaptureFixture[str]
     ]
 
 
-def test_differences_are_told_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+def test_differences_are_shown_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     verify.print_text(DIFFERENT)
 
-    told = capsys.readouterr().out
-    assert "the topics differ from what was sent: 1 missing, of 9 keys" in told
-    assert '  missing: cars ["car1"]: no record has its key' in told
-    assert "  topic vans is not there, or may not be seen" in told
-    assert "  not judged, in motion: 2" in told
-    assert "next: look at the report" in told
-    assert "mode full" in told
+    printed = capsys.readouterr().out
+    assert "the topics differ from what was sent: 1 missing, of 9 keys" in printed
+    assert '  missing: cars ["car1"]: no record has its key' in printed
+    assert "  topic vans is not there, or may not be seen" in printed
+    assert "  not judged, in motion: 2" in printed
+    assert "next: look at the report" in printed
+    assert "mode full" in printed
 
 
 def test_scripts_get_one_document(capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,7 +88,7 @@ def test_scripts_get_one_document(capsys: pytest.CaptureFixture[str]) -> None:
     assert document["report"] == "/home/report/index.html"
 
 
-def test_a_publication_that_does_not_exist_is_told_with_those_that_do(
+def test_a_publication_that_does_not_exist_is_reported_with_those_that_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "vehicles.yaml").write_text(VEHICLES)

@@ -45,7 +45,7 @@ def test_a_person_at_night_sees_what_waits_and_what_to_do(terminal, storage):
     failed = TransactionRow(
         "vehicles", "abcd1234", 0, 0, TransactionStatus.BROKER_ERROR, 2, 90, 0, None, "no broker", RECEIVED
     )
-    RunTables.of_home(storage.root).transaction_is(failed)
+    RunTables.of_home(storage.root).set_transaction(failed)
     listed, shown, refused_by_brokers, examined = block(STUCK, "contexture outbox list").strip().splitlines()
     assert "abcd1234" in terminal.run(listed).stdout
     assert "start publish_vehicles: it sends this outbox first" in terminal.run(shown.replace("ID", "abcd")).stdout

@@ -32,7 +32,7 @@ def store(tmp_path: Path) -> RunTables:
 
 def test_events_are_kept_in_the_order_they_came_and_read_on_from_any_place(store: RunTables) -> None:
     for number in range(5):
-        store.happened(happening(f"run{number}"))
+        store.append_event(happening(f"run{number}"))
     found = store.events_after(0, limit=10)
     assert [event.id for event in found] == [happening(f"run{number}").id for number in range(5)]
     assert [event.place for event in found] == sorted({event.place for event in found})
@@ -42,24 +42,24 @@ def test_events_are_kept_in_the_order_they_came_and_read_on_from_any_place(store
 
 
 def test_what_is_told_twice_is_kept_once(store: RunTables) -> None:
-    store.happened(happening())
+    store.append_event(happening())
     (first,) = store.events_after(0, limit=10)
-    store.happened(happening())
-    store.happened(happening(publication="bikes"))
+    store.append_event(happening())
+    store.append_event(happening(publication="bikes"))
     assert [event.place == first.place for event in store.events_after(0, limit=10)] == [True, False]
 
 
 def test_a_new_database_goes_on_behind_what_was_told_of_the_lost_one(store: RunTables, tmp_path: Path) -> None:
-    store.happened(happening())
+    store.append_event(happening())
     (before,) = store.events_after(0, limit=10)
     other = RunTables(f"sqlite:///{tmp_path / 'other.sqlite'}")
-    other.happened(happening("run2"))
+    other.append_event(happening("run2"))
     assert len(other.events_after(before.place, limit=10)) == 1
 
 
 def test_what_a_person_did_is_an_event_too(store: RunTables) -> None:
     row = InterventionRow("id1", "vehicles", NOON, "ana", "abandon", "outbox1", "not ours", "it is abandoned", None)
-    store.intervened(row)
+    store.insert_action(row)
     (event,) = store.events_after(0, limit=10)
     assert event.type == "contexture.operations.person.acted"
     assert json.loads(event.data) == {
@@ -73,7 +73,7 @@ def test_what_a_person_did_is_an_event_too(store: RunTables) -> None:
 
 
 def test_old_events_go_with_the_rows_of_their_publication(store: RunTables) -> None:
-    store.happened(happening())
+    store.append_event(happening())
     assert store.forget("bikes", before=datetime.now(UTC)) == 0
     assert store.forget("vehicles", before=NOON + timedelta(seconds=1)) == 1
     assert store.events_after(0, limit=10) == []

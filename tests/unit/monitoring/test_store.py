@@ -60,18 +60,18 @@ def store(url: str) -> Iterator[RunTables]:
 
 
 def test_a_transaction_is_one_row_whatever_became_of_it(store: RunTables) -> None:
-    store.transaction_is(transaction(status=TransactionStatus.PENDING, records=0, bytes=0))
-    store.transaction_is(transaction(status=TransactionStatus.BROKER_ERROR, message="no broker"))
+    store.set_transaction(transaction(status=TransactionStatus.PENDING, records=0, bytes=0))
+    store.set_transaction(transaction(status=TransactionStatus.BROKER_ERROR, message="no broker"))
     assert store.transactions() == [transaction(status=TransactionStatus.BROKER_ERROR, message="no broker")]
-    store.transaction_is(transaction())
+    store.set_transaction(transaction())
     assert store.transactions() == [transaction()]
 
 
 def test_transactions_come_by_page_and_by_status(store: RunTables) -> None:
     for number in range(5):
-        store.transaction_is(transaction(number))
-    store.transaction_is(transaction(5, TransactionStatus.PENDING))
-    store.transaction_is(transaction(0, publication="bikes"))
+        store.set_transaction(transaction(number))
+    store.set_transaction(transaction(5, TransactionStatus.PENDING))
+    store.set_transaction(transaction(0, publication="bikes"))
     sent = TransactionFilter(status=TransactionStatus.SENT)
     assert [row.number for row in store.transactions("vehicles", limit=2)] == [5, 4]
     assert [row.number for row in store.transactions("vehicles", which=sent, limit=2, offset=1)] == [3, 2]
@@ -79,8 +79,8 @@ def test_transactions_come_by_page_and_by_status(store: RunTables) -> None:
 
 def test_the_sums_of_a_publication(store: RunTables) -> None:
     for number in range(3):
-        store.transaction_is(transaction(number))
-    store.transaction_is(transaction(3, TransactionStatus.LOCAL_FAILURE))
+        store.set_transaction(transaction(number))
+    store.set_transaction(transaction(3, TransactionStatus.LOCAL_FAILURE))
     sums = store.sums("vehicles")
     assert sums.by_status == {TransactionStatus.SENT: 3, TransactionStatus.LOCAL_FAILURE: 1}
     assert (sums.records, sums.bytes, sums.last_sent) == (30, 3_000, transaction(2))
@@ -89,8 +89,8 @@ def test_the_sums_of_a_publication(store: RunTables) -> None:
 
 def test_sums_of_several_publications_come_together(store: RunTables) -> None:
     for name, records in (("vehicles", 10), ("bikes", 3), ("trams", 5)):
-        store.transaction_is(transaction(publication=name, records=records))
-    store.transaction_is(transaction(1, publication="bikes", records=4), put_aside=2)
+        store.set_transaction(transaction(publication=name, records=records))
+    store.set_transaction(transaction(1, publication="bikes", records=4), dead_letters=2)
     early, later = transaction().updated_at, transaction(1).updated_at
     found = store.sent_since(early, ["bikes", "vehicles", "unknown"])
     assert {name: (volume.transactions, volume.records) for name, volume in found.items()} == {
@@ -100,8 +100,8 @@ def test_sums_of_several_publications_come_together(store: RunTables) -> None:
     assert {name: volume.records for name, volume in store.sent_since(later, ["bikes", "vehicles"]).items()} == {
         "bikes": 4
     }
-    assert store.put_aside_of(["bikes", "vehicles"]) == {"bikes": DeadLetterTotals(2, 1, later, outstanding=True)}
-    assert store.last_verifications(["bikes"]) == store.put_aside_of([]) == {}
+    assert store.dead_letters_of(["bikes", "vehicles"]) == {"bikes": DeadLetterTotals(2, 1, later, outstanding=True)}
+    assert store.last_verifications(["bikes"]) == store.dead_letters_of([]) == {}
 
 
 def test_a_run_from_its_plan_to_its_end(store: RunTables) -> None:
@@ -156,7 +156,7 @@ def test_runs_are_found_by_their_names_however_many_are_asked_for(store: RunTabl
 
 
 def test_questions_within_a_block_share_a_connection(store: RunTables) -> None:
-    store.transaction_is(transaction())
+    store.set_transaction(transaction())
     begun: list[Connection] = []
     event.listen(store._engine, "begin", begun.append)
 
@@ -182,8 +182,8 @@ def test_failed_runs_come_by_the_time_they_started(store: RunTables) -> None:
 
 
 def test_each_failed_send_is_kept(store: RunTables) -> None:
-    store.attempt_is("vehicles", failed_send("outbox1", attempt=1))
-    store.attempt_is("vehicles", failed_send("outbox1", attempt=2, state="exhausted", next_at=None, failed_at=NOON))
+    store.set_attempt("vehicles", failed_send("outbox1", attempt=1))
+    store.set_attempt("vehicles", failed_send("outbox1", attempt=2, state="exhausted", next_at=None, failed_at=NOON))
     assert sorted((row.attempt, row.allowed, row.state, row.next_at) for row in store.attempts("vehicles")) == [
         (1, 11, "waiting", NOON + timedelta(seconds=5)),
         (2, 11, "exhausted", None),
@@ -191,9 +191,9 @@ def test_each_failed_send_is_kept(store: RunTables) -> None:
 
 
 def test_what_is_old_is_forgotten(store: RunTables) -> None:
-    store.transaction_is(transaction(0))
-    store.transaction_is(transaction(1, updated_at=datetime.now(UTC)))
-    store.transaction_is(transaction(0, publication="bikes"))
+    store.set_transaction(transaction(0))
+    store.set_transaction(transaction(1, updated_at=datetime.now(UTC)))
+    store.set_transaction(transaction(0, publication="bikes"))
     assert store.forget("vehicles", before=NOON + timedelta(days=1)) == 1
     assert [row.number for row in store.transactions("vehicles")] == [1]
     assert len(store.transactions("bikes")) == 1
@@ -225,9 +225,9 @@ def test_the_properties_of_a_publication_are_what_is_understood() -> None:
 
 
 def test_users_of_a_registry_find_the_names_they_know(store: RunTables, url: str) -> None:
-    store.producer_is("codelists", topics="fixed FOO,BAR", format_name="sdmx", connection="kafka_default")
-    store.transaction_is(transaction(publication="codelists", source_transaction=4711))
-    store.transaction_is(transaction(1, TransactionStatus.PENDING))
+    store.set_publication("codelists", topics="fixed FOO,BAR", format_name="sdmx", connection="kafka_default")
+    store.set_transaction(transaction(publication="codelists", source_transaction=4711))
+    store.set_transaction(transaction(1, TransactionStatus.PENDING))
     with open_engine(make_url(url)).connect() as connection:
         configured = connection.execute(text("SELECT id, topic, format FROM kafa_producer_config")).all()
         sent = connection.execute(text("SELECT * FROM kafa_producer_tx ORDER BY tx_id")).mappings().all()
@@ -253,7 +253,7 @@ def test_users_of_a_registry_find_the_names_they_know(store: RunTables, url: str
 
 
 def test_the_table_of_transactions_has_the_name_it_has_at_a_registry(store: RunTables, url: str) -> None:
-    store.transaction_is(transaction(publication="codelists", source_transaction=4711, source_deletions=True))
+    store.set_transaction(transaction(publication="codelists", source_transaction=4711, source_deletions=True))
     with open_engine(make_url(url)).connect() as connection:
         assert connection.execute(text("SELECT tx_id, tx_status FROM kafka_producer_tx")).all() == [("4711", 1)]
 
@@ -266,7 +266,7 @@ WRITER = textwrap.dedent(
     from contexture.monitoring import RunTables
     store = RunTables({url!r})
     for number in range(40):
-        store.transaction_is(transaction(number, shard=int(sys.argv[1])))
+        store.set_transaction(transaction(number, shard=int(sys.argv[1])))
     """
 )
 
@@ -280,7 +280,7 @@ def test_processes_that_write_at_once_make_the_tables_once_and_lose_nothing(stor
 
 
 def test_sqlite_writes_beside_readers(tmp_path: Path) -> None:
-    RunTables(f"sqlite:///{tmp_path}/operations.sqlite").transaction_is(transaction())
+    RunTables(f"sqlite:///{tmp_path}/operations.sqlite").set_transaction(transaction())
     with sqlite3.connect(tmp_path / "operations.sqlite") as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
@@ -293,11 +293,11 @@ def test_no_lock_is_waited_for_longer_than_five_seconds(tmp_path: Path) -> None:
 def test_a_locked_database_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "_BUSY_SECONDS", 0.2)
     store = RunTables(f"sqlite:///{tmp_path}/operations.sqlite")
-    store.transaction_is(transaction())
+    store.set_transaction(transaction())
     blocker = sqlite3.connect(tmp_path / "operations.sqlite", isolation_level=None)
     blocker.execute("BEGIN IMMEDIATE")
     with pytest.raises(RetriableError, match=r"do not answer \(OperationalError\)"):
-        store.transaction_is(transaction(1))
+        store.set_transaction(transaction(1))
     assert len(store.transactions()) == 1, "readers are not held up"
     blocker.close()
 
@@ -314,7 +314,7 @@ def test_the_password_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     store = RunTables.of_home("/data/home")
     assert store is not None
     with pytest.raises((RetriableError, ConfigurationError)) as failure:
-        store.transaction_is(transaction())
+        store.set_transaction(transaction())
     assert PASSWORD not in f"{failure.value} {failure.value.context} {store.address} {store!r}"
     monkeypatch.setenv("CONTEXTURE_DATABASE", f"ops:{PASSWORD}")
     with pytest.raises(ConfigurationError) as wrong:
@@ -352,45 +352,45 @@ def told_aside(store: RunTables, **which: object) -> list[tuple[int, int]]:
 
 def test_each_transaction_tells_the_records_it_put_aside_itself(store: RunTables) -> None:
     for number, aside in enumerate((0, 2, 2, 5)):
-        store.transaction_is(transaction(number), put_aside=aside)
+        store.set_transaction(transaction(number), dead_letters=aside)
     assert told_aside(store) == [(3, 3), (2, 0), (1, 2), (0, 0)]
     assert told_aside(store, with_dead_letters=True) == [(3, 3), (1, 2)]
     # Another shard, and another outbox, count for themselves.
-    store.transaction_is(transaction(4, shard=1), put_aside=1)
-    store.transaction_is(transaction(5, outbox="outbox2"), put_aside=1)
+    store.set_transaction(transaction(4, shard=1), dead_letters=1)
+    store.set_transaction(transaction(5, outbox="outbox2"), dead_letters=1)
     assert told_aside(store, limit=2) == [(5, 1), (4, 1)]
 
 
 def test_what_was_put_aside_waits_for_a_full_run_that_ends_well(store: RunTables) -> None:
     now = datetime.now(UTC)
     before, after = now - timedelta(hours=1), now + timedelta(hours=1)
-    assert store.put_aside("vehicles") == DeadLetterTotals()
-    store.transaction_is(transaction(0, updated_at=before, dead_letters=2))
-    store.transaction_is(transaction(1, updated_at=before, dead_letters=1, publication="bikes"))
-    told = store.put_aside("vehicles")
+    assert store.dead_letters("vehicles") == DeadLetterTotals()
+    store.set_transaction(transaction(0, updated_at=before, dead_letters=2))
+    store.set_transaction(transaction(1, updated_at=before, dead_letters=1, publication="bikes"))
+    told = store.dead_letters("vehicles")
     assert (told.letters, told.transactions, told.outstanding) == (2, 1, True)
     for run, mode in (("run1", "changes"), ("run2", "full")):
         store.run_started("vehicles", run, run_id=run, mode=mode, sequence=1)
         if mode == "changes":
             store.run_ended("vehicles", run)
-        assert store.put_aside("vehicles").outstanding
+        assert store.dead_letters("vehicles").outstanding
     store.run_ended("vehicles", "run2")
-    assert not store.put_aside("vehicles").outstanding
+    assert not store.dead_letters("vehicles").outstanding
     # The full run itself, or a later one, puts them aside again.
-    store.transaction_is(transaction(1, updated_at=after, dead_letters=2))
-    told = store.put_aside("vehicles")
+    store.set_transaction(transaction(1, updated_at=after, dead_letters=2))
+    told = store.dead_letters("vehicles")
     assert (told.letters, told.transactions, told.last_at is not None, told.outstanding) == (4, 2, True, True)
 
 
 def test_a_dry_run_has_tried_nothing_again(store: RunTables) -> None:
-    store.transaction_is(transaction(), put_aside=1)
+    store.set_transaction(transaction(), dead_letters=1)
     store.run_started("vehicles", "run1", run_id="manual__1", mode="full", sequence=7)
     store.run_ended("vehicles", "run1", outbox="outbox2", not_concluded="it was a dry run")
     (run,) = store.runs("vehicles")
     assert (run.state, run.message) == ("succeeded", "it was a dry run")
-    assert store.put_aside("vehicles").outstanding
+    assert store.dead_letters("vehicles").outstanding
     store.run_ended("vehicles", "run1", outbox="outbox2")
-    assert not store.put_aside("vehicles").outstanding
+    assert not store.dead_letters("vehicles").outstanding
 
 
 def test_a_file_in_a_folder_that_may_not_be_looked_into_does_not_answer_and_is_not_absent(monkeypatch):

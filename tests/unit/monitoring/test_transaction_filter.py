@@ -63,7 +63,7 @@ FOUND = {
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RunTables]:
     opened = RunTables(empty_database(request.param, tmp_path))
     for row in ROWS:
-        opened.transaction_is(row)
+        opened.set_transaction(row)
     yield opened
     opened.close()
 

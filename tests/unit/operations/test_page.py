@@ -1,4 +1,4 @@
-"""What the page tells about an installation's files and tables."""
+"""What the page shows of an installation's files and tables."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_without_a_good_file_no_next_run_is_promised(storage):
     assert (line.is_configured, line.next_run_at) == (False, None)
 
 
-def test_a_run_that_was_rejected_stands_on_the_publication_s_page_with_its_data(storage, store):
+def test_a_run_that_was_rejected_is_on_the_publication_s_page_with_its_data(storage, store):
     for sequence in (1, 2):
         outbox(storage, publication(), sequence, [records("a")])
     for end in ("approved", "concluded"):
@@ -97,11 +97,11 @@ def test_a_run_that_was_rejected_stands_on_the_publication_s_page_with_its_data(
     storage.publication("vehicles").outboxes.set_status("outbox2", "rejected", reason="1 critical expectation failed")
     store.run_failed("vehicles", "scheduled__2", task="quality_gate", message="1 critical expectation failed")
     found = detail.detail(sources(storage, store, vehicles=RESTING), "vehicles")
-    told = [(each.outbox, each.status) for each in found.qualities]
-    assert told == [("outbox2", "rejected"), ("outbox1", "concluded")]
+    states = [(each.outbox, each.status) for each in found.qualities]
+    assert states == [("outbox2", "rejected"), ("outbox1", "concluded")]
 
 
-def test_a_backfill_neither_stops_a_publication_nor_mends_it(storage, store):
+def test_a_backfill_neither_stops_a_publication_nor_repairs_it(storage, store):
     store.run_failed("vehicles", "scheduled__1", task="stage", message="no broker")
     store.run_started("vehicles", "again", run_id="backfill__1", mode="backfill", sequence=1)
     store.run_ended("vehicles", "again")
@@ -113,7 +113,7 @@ def test_a_backfill_neither_stops_a_publication_nor_mends_it(storage, store):
     assert [(line.name, line.health) for line in lines] == [("vehicles", "stopped"), ("buses", "idle")]
 
 
-def test_what_is_suspended_is_counted_wherever_it_stands_and_found(storage, store):
+def test_what_is_suspended_is_counted_with_any_health_and_found(storage, store):
     store.run_failed("vehicles", "scheduled__1", task="stage", message="no broker")
     known = sources(storage, store, vehicles=PAUSED, buses=PAUSED, trams=RESTING)
     found = overview(known, suspended=True)
@@ -131,20 +131,20 @@ def test_today_begins_at_midnight_and_counts_what_was_sent(storage, store):
         sent(2, hours_ago=1),
         sent(3, status=TransactionStatus.PENDING),
     ):
-        store.transaction_is(row)
+        store.set_transaction(row)
     [line] = overview(sources(storage, store, vehicles=RESTING)).lines
     assert line.today == Volume(transactions=2, records=20, bytes=2_000)
     assert line.source_transaction == 42
 
 
-def test_what_waits_is_told_with_its_attempts(storage):
+def test_what_waits_is_shown_with_its_attempts(storage):
     outbox(storage, publication(), 1, [records("a")])
     storage.publication("vehicles").outboxes.set_status("outbox1", "approved", reason="it is good")
     storage.publication("vehicles").attempts.keep(failed_send("outbox1", attempt=3, shard=0))
     [line] = overview(sources(storage, vehicles=RESTING)).lines
     assert (line.health, line.reason) == ("waiting to send", "shard 0, attempt 3 of 11, next at 12:00:05Z")
     [pending] = line.pending
-    assert (pending.outbox, pending.status, pending.told) == (
+    assert (pending.outbox, pending.status, pending.attempts) == (
         "outbox1",
         "approved",
         "shard 0: attempt 3 of 11, next at 12:00:05Z",
@@ -172,7 +172,7 @@ def test_a_damaged_file_stops_its_own_publication_only(storage):
     assert lines[0].reason.startswith("vehicles/state/CURRENT can not be read as StatePointer. Next: restore the file")
 
 
-def test_without_tables_the_files_are_still_told(storage):
+def test_without_tables_the_files_are_still_shown(storage):
     broken = RunTables("postgresql+psycopg2://contexture:s3cret@127.0.0.1:1/none")
     storage.publication("vehicles").state.commit(StatePointer(concluded_at=NOON, identities=7))
     found = overview(sources(storage, broken, vehicles=RESTING))
@@ -188,7 +188,7 @@ def test_without_tables_the_files_are_still_told(storage):
     assert "s3cret" not in found.tables_problem
 
 
-def test_the_configuration_is_told_with_its_defaults(storage):
+def test_the_configuration_is_shown_with_its_defaults(storage):
     keys = detail.configuration(sources(storage, vehicles=RESTING), "vehicles")
     assert ResolvedKey(0, "name", "vehicles", is_default=False) in keys
     assert ResolvedKey(0, "source", None, is_default=False) in keys
@@ -201,7 +201,7 @@ def test_what_looks_like_a_secret_is_covered(storage):
     assert "hunter2" not in str(detail.configuration(given, "vehicles"))
 
 
-def test_a_publication_without_a_file_is_told_by_its_runs(storage):
+def test_a_publication_without_a_file_is_shown_by_its_runs(storage):
     found = detail.detail(sources(storage, buses=RESTING), "buses")
     assert (found.configuration, found.line.is_configured) == ((), False)
 
@@ -223,8 +223,8 @@ def test_rules_and_reports_are_those_of_the_last_outbox_and_of_what_waits(storag
 
 def test_transactions_come_by_page_and_by_status(storage, store):
     for number in range(120):
-        store.transaction_is(sent(number))
-    store.transaction_is(sent(120, status=TransactionStatus.BROKER_ERROR))
+        store.set_transaction(sent(number))
+    store.set_transaction(sent(120, status=TransactionStatus.BROKER_ERROR))
     given = sources(storage, store, vehicles=RESTING)
     third = detail.transactions(given, "vehicles", ALL_TRANSACTIONS, page=3)
     assert (len(third.rows), third.paging.total) == (21, 121)
@@ -236,8 +236,8 @@ def test_transactions_come_by_page_and_by_status(storage, store):
 
 def test_statuses_are_counted_among_what_the_other_filters_leave(storage, store):
     for number in range(3):
-        store.transaction_is(sent(number, hours_ago=number))
-    store.transaction_is(sent(3, hours_ago=3, status=TransactionStatus.BROKER_ERROR))
+        store.set_transaction(sent(number, hours_ago=number))
+    store.set_transaction(sent(3, hours_ago=3, status=TransactionStatus.BROKER_ERROR))
     given = sources(storage, store, vehicles=RESTING)
     which = TransactionFilter(status=TransactionStatus.SENT, until=NOON)
     found = detail.transactions(given, "vehicles", which, page=9)
@@ -247,7 +247,7 @@ def test_statuses_are_counted_among_what_the_other_filters_leave(storage, store)
     assert found.which == which
 
 
-def test_runs_are_told_with_the_steps_that_airflow_knows(storage, store):
+def test_runs_are_shown_with_the_steps_that_airflow_knows(storage, store):
     store.run_started("vehicles", "run1", run_id="scheduled__1", mode="changes", sequence=1)
     store.run_ended("vehicles", "run1")
     given = sources(storage, store, vehicles=RESTING)
@@ -260,7 +260,7 @@ def test_runs_are_told_with_the_steps_that_airflow_knows(storage, store):
 def test_topics_are_those_of_the_last_outbox_that_was_sent(storage, store):
     outbox(storage, publication(), 1, [records("a", "b", topic="cars"), records("c", topic="buses")])
     outbox(storage, publication(), 2, [])
-    store.transaction_is(sent(0))
+    store.set_transaction(sent(0))
     storage.publication("vehicles").state.commit(StatePointer(sequence=2, outbox="outbox2", concluded_at=NOON))
     found = detail.topics(sources(storage, store, vehicles=RESTING), "vehicles", page=1)
     assert found.outbox == "outbox1"

@@ -1,4 +1,4 @@
-"""A run that waits for a person's answer is told as such, by Airflow or by its own files."""
+"""A run that waits for a person's answer is shown as such, by Airflow or by its own files."""
 
 from __future__ import annotations
 
@@ -46,28 +46,28 @@ def status(storage: Home, dag: DagFacts | None, file: object = ASKING) -> Status
     return found
 
 
-def test_what_airflow_waits_for_is_told_with_how_much_would_be_deleted_and_until_when(storage: Home) -> None:
+def test_what_airflow_waits_for_is_shown_with_how_much_would_be_deleted_and_until_when(storage: Home) -> None:
     found = status(storage, WAITS)
     assert (found.running, found.health) == (False, "waiting for approval")
     assert found.reason == "12 of 20 identities would be deleted, once a person approves until 2026-03-01 14:00 UTC"
     (line,) = overview(sources(storage, WAITS)).lines
     assert line.asked is not None
     assert (line.asked.question.run_id, line.asked.question.task) == (RUN_ID, "stage")
-    assert line.asked.vanishing is not None
-    assert line.asked.vanishing.identities == ('["a"]',)
+    assert line.asked.shrink_report is not None
+    assert line.asked.shrink_report.identities == ('["a"]',)
 
 
-def test_a_question_whose_files_are_gone_is_told_all_the_same(tmp_path: Path) -> None:
+def test_a_question_whose_files_are_deleted_is_shown_all_the_same(tmp_path: Path) -> None:
     found = status(Home(str(tmp_path / "empty")), WAITS)
     assert found.health == "waiting for approval"
     assert found.reason.startswith("more than source.shrink_limit allows would be deleted")
 
 
-def test_where_airflow_says_that_nobody_is_asked_it_runs(storage: Home) -> None:
+def test_where_airflow_says_that_no_one_is_asked_it_runs(storage: Home) -> None:
     assert status(storage, BUSY).health == "running"
 
 
-def test_without_airflow_the_files_of_the_run_tell(storage: Home) -> None:
+def test_without_airflow_the_files_of_the_run_show_it(storage: Home) -> None:
     found = status(storage, None)
     assert (found.health, found.reason) == (
         "waiting for approval",

@@ -1,4 +1,4 @@
-"""Data quality over time, and what rules hold back, as the page tells them."""
+"""Data quality over time, and what rules quarantine, as the page shows them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def ran(storage: Home, store: RunTables, sequence: int, *, failed: dict[str, str
     store.run_ended("vehicles", run, outbox=made.outbox)
 
 
-def test_runs_are_told_the_latest_first_and_drawn_with_the_latest_at_the_right(storage, store):
+def test_runs_are_listed_the_latest_first_and_drawn_with_the_latest_at_the_right(storage, store):
     ran(storage, store, 1, failed={}, quarantined=0)
     ran(storage, store, 2, failed={"values are in a set": "critical", "no nulls": "warning"}, quarantined=4)
     found = quality_over_time(sources(storage, store), "vehicles")
@@ -60,7 +60,7 @@ def test_runs_are_told_the_latest_first_and_drawn_with_the_latest_at_the_right(s
     ]
 
 
-def test_what_retention_has_taken_is_left_out_or_told_as_gone(storage, store):
+def test_what_retention_has_taken_is_left_out_or_shown_as_deleted(storage, store):
     for sequence in (1, 2):
         ran(storage, store, sequence, failed={}, quarantined=0)
     storage.remove("vehicles/outbox/outbox1")
@@ -70,7 +70,7 @@ def test_what_retention_has_taken_is_left_out_or_told_as_gone(storage, store):
     ]
 
 
-def test_what_no_verdict_tells_is_not_drawn_as_a_run_without_failures(storage, store):
+def test_what_no_verdict_shows_is_not_drawn_as_a_run_without_failures(storage, store):
     for sequence in (1, 2):
         ran(storage, store, sequence, failed={}, quarantined=0)
     storage.remove("vehicles/report/outbox2")
@@ -78,7 +78,7 @@ def test_what_no_verdict_tells_is_not_drawn_as_a_run_without_failures(storage, s
     assert [column.label.split(",")[0] for column in failures.columns] == ["run 1"]
 
 
-def test_a_run_that_was_rejected_is_told_with_the_others(storage, store):
+def test_a_run_that_was_rejected_is_shown_with_the_others(storage, store):
     made = outbox(storage, publication(), 1, [records("a")], failed={"values are in a set": "critical"})
     store.run_started("vehicles", "run1", run_id="scheduled__1", mode="changes", sequence=1)
     store.run_prepared("vehicles", "run1", outbox=made.outbox)

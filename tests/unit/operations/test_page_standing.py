@@ -1,4 +1,4 @@
-"""Where a publication stands, which page of a list is meant, and what the picture of runs looks like."""
+"""The health of a publication, which page of a list is selected, and what the picture of runs looks like."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ UNSEEN = {"since": NOON, "runs": 3, "why": "the walk is short", "next_step": "re
 INCOMPLETE = CONCLUDED.model_copy(update={"incomplete": Incompleteness.model_validate(UNSEEN)})
 ONCE_INCOMPLETE = CONCLUDED.model_copy(update={"incomplete": Incompleteness.model_validate({**UNSEEN, "runs": 2})})
 UNDETECTED = "deletions are not detected since 2026-03-01 12:00 UTC (3 runs): the walk is short. Next: read again"
-OWING = CONCLUDED.model_copy(update={"owes_full": "outbox1 was abandoned"})
+RESYNC_REQUIRED = CONCLUDED.model_copy(update={"owes_full": "outbox1 was abandoned"})
 
 
 def run(state: str = "succeeded", **changes: Any) -> RunRow:
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "publication": "vehicles",
         "run": "run1",
         "run_id": "scheduled__1",
@@ -45,7 +45,7 @@ def run(state: str = "succeeded", **changes: Any) -> RunRow:
         "started_at": NOON,
         "ended_at": NOON + timedelta(seconds=60),
     }
-    return RunRow(**(told | changes))
+    return RunRow(**(values | changes))
 
 
 def waiting(*sends: Any, status: str = "approved") -> list[PendingSend]:
@@ -70,8 +70,20 @@ USED_UP = failed_send("outbox2", attempt=11, state="exhausted", next_at=None)
         (CONCLUDED, run("running"), [], None, HealthAssessment(PublicationHealth.RUNNING)),
         (NEW, None, [], ACTIVE, HealthAssessment(PublicationHealth.RUNNING)),
         (CONCLUDED, FAILED, [], RESTING, HealthAssessment(PublicationHealth.STOPPED, "stage: no broker. Next: wait")),
-        (OWING, run(), [], RESTING, HealthAssessment(PublicationHealth.OWING, "outbox1 was abandoned")),
-        (OWING, FAILED, [], RESTING, HealthAssessment(PublicationHealth.STOPPED, "stage: no broker. Next: wait")),
+        (
+            RESYNC_REQUIRED,
+            run(),
+            [],
+            RESTING,
+            HealthAssessment(PublicationHealth.RESYNC_REQUIRED, "outbox1 was abandoned"),
+        ),
+        (
+            RESYNC_REQUIRED,
+            FAILED,
+            [],
+            RESTING,
+            HealthAssessment(PublicationHealth.STOPPED, "stage: no broker. Next: wait"),
+        ),
         (
             CONCLUDED,
             run("running"),
@@ -110,7 +122,7 @@ USED_UP = failed_send("outbox2", attempt=11, state="exhausted", next_at=None)
         ),
     ],
 )
-def test_where_a_publication_stands(pointer, latest, pending, dag, expected):
+def test_the_health_of_a_publication(pointer, latest, pending, dag, expected):
     assert assess_health(pointer, latest, pending, dag) == expected
 
 
@@ -120,7 +132,7 @@ def test_a_run_that_airflow_ended_without_a_word_is_one_that_stopped():
     assert "see its tasks" in judged.reason
 
 
-STANDS_STILL = HealthAssessment(
+PAUSED_RUN = HealthAssessment(
     PublicationHealth.RUNNING,
     "its DAG is paused: the tasks that run now end, and the rest of the run waits until it is resumed",
 )
@@ -129,10 +141,10 @@ STANDS_STILL = HealthAssessment(
 @pytest.mark.parametrize(
     ("latest", "pending", "expected"),
     [
-        (run("running", ended_at=None), [], STANDS_STILL),
-        (run(), [], STANDS_STILL),
-        (run(), waiting(), STANDS_STILL),
-        (None, [], STANDS_STILL),
+        (run("running", ended_at=None), [], PAUSED_RUN),
+        (run(), [], PAUSED_RUN),
+        (run(), waiting(), PAUSED_RUN),
+        (None, [], PAUSED_RUN),
         (FAILED, [], HealthAssessment(PublicationHealth.STOPPED, "stage: no broker. Next: wait")),
         (
             run("running"),
@@ -141,7 +153,7 @@ STANDS_STILL = HealthAssessment(
         ),
     ],
 )
-def test_a_run_of_a_suspended_publication_stands_still_and_hides_nothing(latest, pending, expected):
+def test_a_run_of_a_suspended_publication_is_held_and_hides_nothing(latest, pending, expected):
     assert assess_health(CONCLUDED, latest, pending, HELD) == expected
 
 
@@ -181,7 +193,7 @@ def test_only_the_last_runs_are_drawn():
 
 @pytest.mark.parametrize("dag", [ACTIVE, RESTING, None])
 def test_a_question_comes_before_what_else_is_going_on(dag: DagFacts | None) -> None:
-    assert assess_health(OWING, run("running"), waiting(USED_UP), dag, ASKS) == HealthAssessment(
+    assert assess_health(RESYNC_REQUIRED, run("running"), waiting(USED_UP), dag, ASKS) == HealthAssessment(
         PublicationHealth.ASKING, ASKS
     )
     assert list(PublicationHealth)[:2] == ["stopped", "waiting for approval"]

@@ -74,13 +74,13 @@ def test_it_does_not_run_when_suspended_without_a_file_or_stopped(storage: Home)
     assert stopped.reason == "shard 1, attempt 1 of 11, stopped: no broker. Next: wait"
 
 
-def test_a_concluded_run_says_what_was_sent_last_and_until_when_the_source_is_told(storage: Home) -> None:
+def test_a_concluded_run_says_what_was_sent_last_and_until_when_the_source_was_read(storage: Home) -> None:
     manifest = outbox(storage, publication(), 1, [records("car1", "car2")], name="first000")
     storage.publication("vehicles").outboxes.set_status("first000", "approved", reason="good")
     conclude(storage.publication(manifest.publication), manifest, cluster="c", target="t")
     store = RunTables.of_home(storage.root)
     assert store is not None
-    store.transaction_is(
+    store.set_transaction(
         TransactionRow("vehicles", "first000", 0, 3, TransactionStatus.SENT, 2, 50, 2, 4711, None, NOON)
     )
     found = status(storage)
@@ -98,7 +98,7 @@ def test_a_concluded_run_says_what_was_sent_last_and_until_when_the_source_is_to
     assert found.lag.published_until == manifest.received_to
 
 
-def test_what_waits_is_told_with_attempt_next_try_and_age(storage: Home) -> None:
+def test_what_waits_is_shown_with_attempt_next_try_and_age(storage: Home) -> None:
     manifest = outbox(storage, publication(), 1, [records("car1", "car2")], name="first000")
     storage.publication("vehicles").outboxes.set_status("first000", "approved", reason="good")
     storage.publication("vehicles").attempts.keep(failed_send("first000", attempt=3))
@@ -111,7 +111,7 @@ def test_what_waits_is_told_with_attempt_next_try_and_age(storage: Home) -> None
     assert found.lag.records == 2
 
 
-def test_what_a_backfill_sends_again_makes_nobody_late(storage: Home) -> None:
+def test_what_a_backfill_sends_again_makes_no_publication_late(storage: Home) -> None:
     made = outbox(storage, publication(), 1, [records("car1")], mode="backfill", interval=(NOON, NOON))
     assert made.received_from is not None
     assert status(storage).lag.seconds == 0
@@ -129,7 +129,7 @@ def test_removed_topics_are_reported_until_a_full_run_has_filled_them(storage: H
     assert found.topics.model_dump() == {"removed": ("bikes", "cars"), "removed_count": 2, "noticed_at": NOON}
 
 
-def test_reads_that_are_incomplete_run_after_run_are_told_while_it_runs_on(storage: Home) -> None:
+def test_reads_that_are_incomplete_run_after_run_are_reported_while_it_runs_on(storage: Home) -> None:
     unseen = Incompleteness(since=NOON, runs=3, why="the walk is short", next_step="read again")
     storage.publication("vehicles").state.commit(StatePointer(outbox="gone", concluded_at=NOON, incomplete=unseen))
     found = status(storage)
@@ -154,7 +154,7 @@ def test_notifications_that_wait_are_part_of_the_lag(storage: Home) -> None:
     assert (found.lag.notifications, found.lag.seconds) == (1, 70 * 60)
 
 
-def test_what_can_never_be_sent_is_told_of_the_last_run_and_of_all(storage: Home) -> None:
+def test_what_can_never_be_sent_is_counted_of_the_last_run_and_of_all(storage: Home) -> None:
     manifest = outbox(storage, publication(), 1, [records("car1", "car2")], name="first000")
     storage.publication("vehicles").outboxes.set_status("first000", "approved", reason="good")
     conclude(storage.publication(manifest.publication), manifest, cluster="c", target="t")
@@ -166,7 +166,7 @@ def test_what_can_never_be_sent_is_told_of_the_last_run_and_of_all(storage: Home
     for number in range(2):
         at = NOON + timedelta(minutes=number)
         row = TransactionRow("vehicles", f"o{number}", 0, 0, TransactionStatus.SENT, 2, 50, 2, None, None, at)
-        store.transaction_is(row, put_aside=1)
+        store.set_transaction(row, dead_letters=1)
     assert status(storage, publish={"on_failure": "dead-letter"}).dead_letters.model_dump() == {
         "topic": "contexture.dead-letter.vehicles",
         "last_run": 1,

@@ -33,7 +33,7 @@ def store(tmp_path: Path) -> RunTables:
     return RunTables(f"sqlite:///{tmp_path / 'tables.sqlite'}")
 
 
-def told(store: RunTables) -> list[tuple[object, ...]]:
+def rows_of(store: RunTables) -> list[tuple[object, ...]]:
     rows = store.transactions("vehicles", limit=1000)
     return sorted((row.outbox, row.shard, row.number, row.status.name, row.records, row.position) for row in rows)
 
@@ -48,7 +48,7 @@ def test_every_row_of_the_ledger_is_a_sent_transaction_and_claims_are_none(stora
     assert second.updated_at == NOON + timedelta(seconds=1)
 
 
-def test_a_registrys_number_and_its_deletions_are_told(storage: Home, store: RunTables) -> None:
+def test_a_registrys_number_and_its_deletions_are_restored(storage: Home, store: RunTables) -> None:
     rebuild_tables(store, storage.publication("vehicles"), [(0, entry(source_transaction=4711, source_deletions=True))])
     (row,) = store.transactions("vehicles")
     assert (row.source_transaction, row.source_deletions) == (4711, True)
@@ -60,7 +60,7 @@ def test_what_an_approved_outbox_still_has_to_send_is_pending(storage: Home, sto
     storage.publication("vehicles").attempts.keep(failed_send("first000", attempt=3))
     found = rebuild_tables(store, storage.publication("vehicles"), [(0, entry())])
     assert found == Rebuilt("vehicles", sent=1, pending=2, attempts=1)
-    assert told(store) == [
+    assert rows_of(store) == [
         ("first000", 0, 0, "SENT", 2, 2),
         ("first000", 0, 1, "PENDING", 0, 0),
         ("first000", 1, 0, "PENDING", 0, 0),
@@ -86,14 +86,14 @@ def test_doing_it_again_changes_nothing(tmp_path_factory: pytest.TempPathFactory
     storage, store = Home(str(folder)), RunTables(f"sqlite:///{folder / 'tables.sqlite'}")
     ledger = [(shard, entry(number=number, position=number + 1)) for shard, number in rows]
     rebuild_tables(store, storage.publication("vehicles"), ledger)
-    once = told(store)
+    once = rows_of(store)
     rebuild_tables(store, storage.publication("vehicles"), ledger)
-    assert told(store) == once
+    assert rows_of(store) == once
     assert len(once) == len({row for row in rows if row[1] >= 0})
     store.close()
 
 
-def test_what_was_put_aside_is_told_with_its_transaction(storage: Home, store: RunTables) -> None:
+def test_dead_letters_are_counted_with_their_transaction(storage: Home, store: RunTables) -> None:
     ledger = [
         (0, entry(dead_letters=(1,))),
         (0, entry(number=1, position=4, dead_letters=(1,))),
@@ -110,7 +110,9 @@ def test_what_was_put_aside_is_told_with_its_transaction(storage: Home, store: R
         ]
 
 
-def test_what_compacted_rows_put_aside_is_told_with_the_first_that_is_left(storage: Home, store: RunTables) -> None:
+def test_dead_letters_of_compacted_rows_are_counted_with_the_first_row_that_is_left(
+    storage: Home, store: RunTables
+) -> None:
     for _ in range(2):
         rebuild_tables(
             store, storage.publication("vehicles"), [(0, entry(number=2, position=6, dead_letters=(1, 4, 5)))]

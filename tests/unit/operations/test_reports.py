@@ -1,4 +1,4 @@
-"""The report of a publication over time: which runs it is about, what it tells of them, and that its page is safe."""
+"""The report of a publication over time: which runs it is about, what it shows of them, and that its page is safe."""
 
 from __future__ import annotations
 
@@ -91,12 +91,12 @@ def landed(storage: Home, sequence: int, held: int, **changes: Any) -> None:
     storage.write(FOLDER.landing_manifest(f"run{sequence}"), document.to_json())
 
 
-def told(storage: Home, period: ReportPeriod = ALL, store: RunTables | None = None) -> QualityReport:
+def report_of(storage: Home, period: ReportPeriod = ALL, store: RunTables | None = None) -> QualityReport:
     return quality_report(ReportSources(storage, Tables(store), NOON), "vehicles", period)
 
 
 def test_a_publication_without_runs_has_an_empty_report(storage):
-    found = told(storage)
+    found = report_of(storage)
     assert (found.runs, found.rules, found.expectations, found.many) == ((), (), (), "entities")
     assert "No run with an outbox is kept" in page(found).decode()
 
@@ -116,24 +116,24 @@ def test_a_publication_without_runs_has_an_empty_report(storage):
 def test_it_is_about_the_runs_that_were_asked_for(storage, period, sequences):
     for sequence in range(1, 6):
         ran(storage, sequence, **({"run": run_name("scheduled__4")} if sequence == 4 else {}))
-    assert [run.sequence for run in told(storage, period).runs] == sequences
+    assert [run.sequence for run in report_of(storage, period).runs] == sequences
 
 
 @pytest.mark.parametrize("run", ["outbox7", "out"])
 def test_a_run_that_is_not_kept_or_not_meant_clearly_is_refused(storage, run):
     ran(storage, 1)
     with pytest.raises(ConfigurationError, match="no run or outbox"):
-        told(storage, ReportPeriod(run=run))
+        report_of(storage, ReportPeriod(run=run))
     ran(storage, 2)
     with pytest.raises(ConfigurationError, match="2 outboxes begin with outb"):
-        told(storage, ReportPeriod(run="outb"))
+        report_of(storage, ReportPeriod(run="outb"))
 
 
 def test_a_damaged_outbox_does_not_hide_the_others(storage):
     for sequence in (1, 2):
         ran(storage, sequence)
     storage.write(FOLDER.manifest("outbox1"), b"{")
-    assert [run.sequence for run in told(storage).runs] == [2]
+    assert [run.sequence for run in report_of(storage).runs] == [2]
 
 
 def test_the_last_runs_are_as_many_as_were_asked_for_though_some_are_damaged(storage):
@@ -141,14 +141,14 @@ def test_the_last_runs_are_as_many_as_were_asked_for_though_some_are_damaged(sto
         ran(storage, sequence)
     for damaged in ("outbox3", "outbox5"):
         storage.write(FOLDER.manifest(damaged), b"{")
-    assert [run.sequence for run in told(storage, ReportPeriod(last=2)).runs] == [2, 4]
+    assert [run.sequence for run in report_of(storage, ReportPeriod(last=2)).runs] == [2, 4]
 
 
-def test_expectations_are_told_with_what_was_observed_and_how_often_they_failed(storage):
+def test_expectations_are_shown_with_what_was_observed_and_how_often_they_failed(storage):
     ran(storage, 1, failed={"no nulls": "warning"})
     ran(storage, 2, failed={"no nulls": "warning", "in a set": "critical"})
     ran(storage, 3)
-    found = told(storage)
+    found = report_of(storage)
     assert [(run.approved, [each.name for each in run.failures]) for run in found.runs] == [
         (True, ["no nulls"]),
         (False, ["in a set", "no nulls"]),
@@ -162,14 +162,14 @@ def test_expectations_are_told_with_what_was_observed_and_how_often_they_failed(
 def test_a_verdict_that_is_no_longer_kept_is_not_taken_for_a_good_one(storage):
     ran(storage, 1)
     storage.remove(FOLDER.report("outbox1"))
-    [run] = told(storage).runs
+    [run] = report_of(storage).runs
     assert (run.approved, run.expectations) == (None, ())
 
 
 def test_rules_are_counted_and_summed_up_over_the_runs(storage):
     ran(storage, 1, quarantined={"datetime": 2}, warnings={"stale": 1})
     ran(storage, 2, quarantined={"datetime": 3, "number-string": 9})
-    found = told(storage)
+    found = report_of(storage)
     assert [(each.rule, each.severity, each.count, each.runs) for each in found.rules] == [
         ("number-string", "error", 9, 1),
         ("datetime", "error", 5, 2),
@@ -189,7 +189,7 @@ def test_samples_come_from_the_run_s_report_or_else_from_quarantine(storage):
         expectations={"in a set": ("car7",)},
     )
     storage.write(FOLDER.samples("outbox2"), kept.to_json())
-    first, second = told(storage).runs
+    first, second = report_of(storage).runs
     assert [(each.rule, len(each.samples)) for each in first.rules] == [("datetime", SAMPLES), ("number-string", 1)]
     assert first.rules[1].samples[0] == RuleSample(identity="/4wheels car0 car", message="breaks number-string")
     assert second.rules[0].samples == kept.rules["datetime"]
@@ -202,7 +202,7 @@ def test_the_volume_is_compared_with_the_last_run_that_knew_it(storage):
     landed(storage, 2, 7, mode="notifications")
     for sequence in range(1, 6):
         ran(storage, sequence)
-    assert [(run.in_source, run.in_source_change) for run in told(storage).runs] == [
+    assert [(run.in_source, run.in_source_change) for run in report_of(storage).runs] == [
         (100, None),
         (None, None),
         (80, -0.2),
@@ -214,7 +214,7 @@ def test_the_volume_is_compared_with_the_last_run_that_knew_it(storage):
 def test_a_registry_s_log_does_not_say_how_much_there_is(storage):
     landed(storage, 1, 5, complete=False, registry_transaction=7)
     ran(storage, 1)
-    assert told(storage).runs[0].in_source is None
+    assert report_of(storage).runs[0].in_source is None
 
 
 def test_types_are_compared_with_those_of_all_earlier_runs(storage):
@@ -222,10 +222,10 @@ def test_types_are_compared_with_those_of_all_earlier_runs(storage):
     ran(storage, 2, types=[AttributeType("car", "speed", "Text"), AttributeType("car", "wheels", "Number")])
     ran(storage, 3, types=[AttributeType("car", "speed", "Number"), AttributeType("car", "speed", "Text")])
     ran(storage, 4, types=[AttributeType("car", "speed", "Integer")])
-    drift = [[(new.attribute, new.type, new.before) for new in run.new_types] for run in told(storage).runs]
+    drift = [[(new.attribute, new.type, new.before) for new in run.new_types] for run in report_of(storage).runs]
     assert drift == [[], [("speed", "Text", ("Number",))], [], [("speed", "Integer", ("Number", "Text"))]]
-    assert [run.attributes for run in told(storage, ReportPeriod(last=2)).runs] == [1, 1]
-    assert told(storage, ReportPeriod(last=1)).runs[0].new_types[0].before == ("Number", "Text")
+    assert [run.attributes for run in report_of(storage, ReportPeriod(last=2)).runs] == [1, 1]
+    assert report_of(storage, ReportPeriod(last=1)).runs[0].new_types[0].before == ("Number", "Text")
 
 
 def test_what_was_rejected_becomes_no_earlier_type(storage):
@@ -233,25 +233,25 @@ def test_what_was_rejected_becomes_no_earlier_type(storage):
     ran(storage, 2, types=[AttributeType("car", "speed", "Text")])
     storage.publication("vehicles").outboxes.set_status("outbox2", "rejected", reason="type-drift")
     ran(storage, 3, types=[AttributeType("car", "speed", "Text")])
-    assert [len(run.new_types) for run in told(storage).runs] == [0, 1, 1]
+    assert [len(run.new_types) for run in report_of(storage).runs] == [0, 1, 1]
 
 
 def test_airflow_s_names_and_failed_runs_come_from_the_tables(storage, store):
     ran(storage, 1)
     store.run_started("vehicles", "run1", run_id="scheduled__1", mode="changes", sequence=1)
     store.run_failed("vehicles", "scheduled__2", task="stage", message="no broker")
-    found = told(storage, ReportPeriod(), store)
+    found = report_of(storage, ReportPeriod(), store)
     assert found.runs[0].run_id == "scheduled__1"
     assert [(run.run_id, run.failed_task, run.message) for run in found.stopped] == [
         ("scheduled__2", "stage", "no broker")
     ]
-    assert told(storage, ReportPeriod(run="outbox1"), store).stopped == ()
-    assert told(storage, ReportPeriod(until=NOON - timedelta(days=1)), store).stopped == ()
+    assert report_of(storage, ReportPeriod(run="outbox1"), store).stopped == ()
+    assert report_of(storage, ReportPeriod(until=NOON - timedelta(days=1)), store).stopped == ()
 
 
 def test_runs_that_failed_stand_in_the_page_where_no_run_had_an_outbox(storage, store):
     store.run_failed("vehicles", "scheduled__2", task="stage", message="no broker")
-    found = told(storage, ReportPeriod(), store)
+    found = report_of(storage, ReportPeriod(), store)
     text = page(found).decode()
     assert (len(found.stopped), found.runs) == (1, ())
     assert "stage: no broker" in text
@@ -268,7 +268,7 @@ def test_its_json_form_keeps_its_shape(storage):
         types=[AttributeType("car", "speed", "Number")],
     )
     ran(storage, 2, types=[AttributeType("car", "speed", "Text")])
-    document = json.loads(told(storage).to_json())
+    document = json.loads(report_of(storage).to_json())
     assert document["format_version"] == 1
     assert set(document) == {
         "format_version", "publication", "description", "many", "made_at", "period", "totals", "runs", "rules",
@@ -285,7 +285,7 @@ def test_its_json_form_keeps_its_shape(storage):
     }  # fmt: skip
     assert set(document["runs"][0]["rules"][0]) == {"rule", "severity", "count", "samples"}
     assert set(document["runs"][1]["new_types"][0]) == {"entity_type", "attribute", "type", "before"}
-    assert QualityReport.model_validate(document) == told(storage)
+    assert QualityReport.model_validate(document) == report_of(storage)
 
 
 class Tags(HTMLParser):
@@ -316,7 +316,7 @@ def hostile(storage: Home, store: RunTables) -> str:
     )
     storage.write(FOLDER.samples("outbox2"), samples.to_json())
     store.run_failed("vehicles", ATTACK, task=ATTACK, message=ATTACK)
-    return page(told(storage, ReportPeriod(), store)).decode()
+    return page(report_of(storage, ReportPeriod(), store)).decode()
 
 
 def test_the_page_is_one_file_without_script_that_loads_nothing(hostile):
@@ -336,7 +336,7 @@ def test_what_others_wrote_is_text(hostile):
 
 def test_plots_are_drawn_of_what_is_known(storage):
     ran(storage, 1, quarantined_entities=3)
-    text = page(told(storage)).decode()
+    text = page(report_of(storage)).decode()
     assert "Entities in the source" not in text
     assert (
         '<rect class="failed" x="546" y="0.0" width="10" height="90.0"><title>run 1, 2026-03-01 12:00: 3</title>'
@@ -357,20 +357,20 @@ def test_more_runs_than_columns_are_grouped_by_the_greatest_and_the_latest_group
 def test_a_long_report_shows_the_latest_runs_and_those_in_trouble(storage):
     for sequence in range(1, LATEST + 3):
         ran(storage, sequence, quarantined_entities=1 if sequence % 5 == 0 else 0)
-    text = page(told(storage, ReportPeriod())).decode()
+    text = page(report_of(storage, ReportPeriod())).decode()
     assert f"The latest {LATEST} of {LATEST + 2}" in text
     assert text.count("<details") == DETAILED
 
 
-def test_records_that_can_never_be_sent_are_told_of_their_run(storage):
+def test_records_that_can_never_be_sent_are_shown_of_their_run(storage):
     ran(storage, 1)
     ran(storage, 2)
-    assert "can never be sent" not in page(told(storage)).decode()
+    assert "can never be sent" not in page(report_of(storage)).decode()
     manifest = storage.publication("vehicles").outboxes.manifest("outbox2")
     storage.publication(manifest.publication).outbox(manifest.outbox).write_dead_letters(
         DeadLetterIndex(shards={0: (1,)})
     )
-    found = told(storage)
+    found = report_of(storage)
     assert [run.dead_letters for run in found.runs] == [0, 1]
     assert found.totals["dead_letters"] == 1
-    assert "1 of them to the dead-letter topic, for they can never be sent" in page(found).decode()
+    assert "1 of them to the dead-letter topic, because they can never be sent" in page(found).decode()

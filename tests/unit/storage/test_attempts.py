@@ -56,7 +56,7 @@ def test_the_story_of_the_outbox_is_not_touched(tmp_path: Path) -> None:
     ],
 )
 def test_where_it_stands_is_told_in_one_clause(changes: dict[str, object], told: str) -> None:
-    assert failed_send("outbox1", **changes).told() == told
+    assert failed_send("outbox1", **changes).describe() == told
 
 
 def test_the_shard_that_waits_for_nothing_is_the_most_urgent() -> None:

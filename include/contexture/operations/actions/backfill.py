@@ -30,7 +30,7 @@ class PlannedInterval(StoredDocument):
     Attributes:
         start, end: of the interval, its end excluded.
         outcome: where it would come from: the archive, what the source keeps, what is left of the archive; or that it
-            would be refused, that there is nothing, that it has not ended yet or that its own run has not: Airflow
+            would be refused, that there is nothing, that it has not ended yet, or that its own run has not: Airflow
             leaves such intervals out.
         runs: archived runs.
         records: of these; on a replica as many at most.

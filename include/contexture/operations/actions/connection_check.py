@@ -13,7 +13,7 @@ from contexture.operations.actions.source_check import (
     CheckOutcome,
     CheckStep,
     RegistryCheck,
-    Told,
+    StepReport,
     ignore_step,
 )
 from contexture.operations.environment import known_publications
@@ -122,26 +122,26 @@ def check_connection_fields(
     topic: str | None = None,
     transactional_id_prefix: str | None = None,
     kind: SourceKind | None = None,
-    told: Told = ignore_step,
+    on_step: StepReport = ignore_step,
 ) -> CheckOutcome:
-    """Tests a connection by its fields, wherever they were kept; `told` receives each step as soon as it is done.
+    """Tests a connection by its fields, wherever they were kept; `on_step` receives each step as soon as it is done.
 
     Args and errors are those of `check_connection`.
     """
     target = _target(connection_id, fields)
     if target == "kafka":
         return try_kafka(
-            connection_id, fields, topic, timeout_seconds, told, transactional_id_prefix=transactional_id_prefix
+            connection_id, fields, topic, timeout_seconds, on_step, transactional_id_prefix=transactional_id_prefix
         )
-    registry = RegistryCheck(connection_id, fields, media_type, timeout_seconds, told)
+    registry = RegistryCheck(connection_id, fields, media_type, timeout_seconds, on_step)
     broker = BrokerCheck(connection_id, fields, service, timeout_seconds)
     said = kind or (target if target != "source" else None)
     match said or source_kind(connection_id, registry, service=service, media_type=media_type):
         case "sdmx":
             return registry.outcome()
         case "ngsi":
-            return _telling(broker.outcome(), told)
-    return _check_unknown_source(registry, broker, told)
+            return _report_steps(broker.outcome(), on_step)
+    return _check_unknown_source(registry, broker, on_step)
 
 
 def _target(connection_id: str, fields: ConnectionFields) -> Target:
@@ -154,23 +154,23 @@ def _target(connection_id: str, fields: ConnectionFields) -> Target:
     return target
 
 
-def _check_unknown_source(registry: RegistryCheck, broker: BrokerCheck, told: Told) -> CheckOutcome:
+def _check_unknown_source(registry: RegistryCheck, broker: BrokerCheck, on_step: StepReport) -> CheckOutcome:
     """The test of a source whose kind is not configured."""
     if registry.is_fusion():
         return registry.outcome()
     outcome = broker.outcome()
     if broker.silence is not None:
-        return _telling(_silent(outcome, broker.silence), told)
+        return _report_steps(_silent(outcome, broker.silence), on_step)
     if outcome.passed or outcome.unreachable:
-        return _telling(outcome, told)
+        return _report_steps(outcome, on_step)
     # What answers, but not as a context broker, may be a registry that does not say so.
     other = registry.outcome()
-    return other if other.steps[0].passed else _telling(outcome, told)
+    return other if other.steps[0].passed else _report_steps(outcome, on_step)
 
 
-def _telling(outcome: CheckOutcome, told: Told) -> CheckOutcome:
+def _report_steps(outcome: CheckOutcome, on_step: StepReport) -> CheckOutcome:
     for step in outcome.steps:
-        told(step)
+        on_step(step)
     return outcome
 
 
@@ -221,18 +221,17 @@ def try_kafka(
     fields: ConnectionFields,
     topic: str | None,
     timeout_seconds: float,
-    told: Told = ignore_step,
+    on_step: StepReport = ignore_step,
     *,
     transactional_id_prefix: str | None = None,
 ) -> CheckOutcome:
-    """Tries a connection, step by step; `told` receives each step as soon as it is done.
+    """Tries a connection, step by step; `on_step` receives each step as soon as it is done.
 
     Args:
         connection_id: of the connection.
         fields: as Airflow has them.
         topic: an existing one that takes the test's records.
         timeout_seconds: for each step.
-        told: gets each step.
         transactional_id_prefix: as publications have it; None: as those say that use the connection.
 
     Raises:
@@ -245,7 +244,7 @@ def try_kafka(
         timeout_seconds=timeout_seconds,
         transactional_id_prefix=transactional_id_prefix or _prefix(connection_id),
         topic=topic,
-        on_step=lambda check: told(_step(check)),
+        on_step=lambda check: on_step(_step(check)),
     )
     cluster = f", cluster {report.cluster_id}" if report.cluster_id else ""
     return CheckOutcome(

@@ -292,12 +292,12 @@ def _connection(connection_id: str, service: str, timeout_seconds: float | None)
             return PointFound("skipped", "it is there, and was not tried")
         from contexture.operations.actions.connection_check import check_connection
 
-        return _told(check_connection(connection_id, service=service, timeout_seconds=timeout_seconds))
+        return _result_of(check_connection(connection_id, service=service, timeout_seconds=timeout_seconds))
 
     return look
 
 
-def _told(outcome: CheckOutcome) -> PointFound:
+def _result_of(outcome: CheckOutcome) -> PointFound:
     failed = [step for step in outcome.steps if step.passed is False]
     if not failed and outcome.passed:
         return PointFound("ok", f"{outcome.target}: {len(outcome.steps)} steps work")

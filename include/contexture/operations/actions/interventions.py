@@ -25,7 +25,7 @@ RESYNCHRONISE: Final = "resynchronise"
 
 
 class DagControl(Protocol):
-    """The calls to Airflow that actions need. Each raises a ContextureError when Airflow refuses or does not respond."""
+    """The calls to Airflow that actions need. Each raises a ContextureError when Airflow refuses or is unavailable."""
 
     def is_paused(self, dag_id: str) -> bool:
         """Returns whether runs of a DAG wait until it is resumed."""
@@ -160,7 +160,7 @@ def send_again(dags: DagControl | None, store: PublicationStore, outbox: str, re
 
 
 def reset_send_attempts(store: PublicationStore, outbox: str) -> int:
-    """Forgets the failed sends of an approved outbox, so that the next run sends it with all attempts; returns how many.
+    """Forgets the failed sends of an approved outbox, so that a run sends it with all attempts; returns how many.
 
     Raises:
         ConfigurationError: there is no such outbox, or it is not approved.
@@ -226,10 +226,10 @@ def record_intervention(tables: RunTables, row: InterventionRow) -> None:
     Raises:
         RetriableError: the tables are away.
     """
-    tables.intervened(row)
+    tables.insert_action(row)
     if row.action == ABANDON:
         data = {"outbox": row.subject, "reason": row.reason, "abandoned_by": row.who}
-        tables.happened(OwnEvent(EventType.OUTBOX_ABANDONED, row.publication, row.at, row.subject, data))
+        tables.append_event(OwnEvent(EventType.OUTBOX_ABANDONED, row.publication, row.at, row.subject, data))
 
 
 def _require_reason(reason: str) -> str:

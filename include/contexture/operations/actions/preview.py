@@ -352,8 +352,8 @@ def _renderer(publication: NgsiPublication) -> _Render:
             return made
         # The id is a digest: its length is all that shows here.
         occasion = RunReference(modified_at=parsed.modified_at)
-        told = around.upsert(parsed.identity, part, made.value, content_hash=b"", occasion=occasion)
-        return made._replace(value=told.value)
+        wrapped = around.upsert(parsed.identity, part, made.value, content_hash=b"", occasion=occasion)
+        return made._replace(value=wrapped.value)
 
     return rendered
 

@@ -196,7 +196,7 @@ def rebuild_tables(tables: RunTables, store: PublicationStore, ledger: Iterable[
     for shard, entry in ledger:
         if entry.transaction == _CLAIM:
             continue
-        tables.transaction_is(_sent(store.name, shard, entry), put_aside=len(entry.dead_letters))
+        tables.set_transaction(_sent(store.name, shard, entry), dead_letters=len(entry.dead_letters))
         last[entry.outbox, shard] = entry
         sent += 1
     left = sum(_left(tables, store.name, place, part, last.get(place)) for place, part in pending.items())
@@ -226,7 +226,7 @@ def _left(tables: RunTables, publication: str, place: Shard, part: ShardManifest
     outbox, shard = place
     now = datetime.now(UTC)
     row = TransactionRow(publication, outbox, shard, done, TransactionStatus.PENDING, 0, 0, 0, None, None, now)
-    tables.transaction_is(row)
+    tables.set_transaction(row)
     return 1
 
 
@@ -250,7 +250,7 @@ def _sent(publication: str, shard: int, entry: LedgerEntry) -> TransactionRow:
 def _attempts(tables: RunTables, store: PublicationStore) -> int:
     found = [send for outbox in store.outboxes.names() for send in store.attempts.of_outbox(outbox)]
     for send in found:
-        tables.attempt_is(store.name, send)
+        tables.set_attempt(store.name, send)
     return len(found)
 
 

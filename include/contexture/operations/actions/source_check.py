@@ -81,12 +81,12 @@ class CheckOutcome(StoredDocument):
 _URGENCY = {False: 0, None: 1, True: 2}
 
 
-Told = Callable[[CheckStep], None]
-"""Who hears of each step as soon as it is done."""
+StepReport = Callable[[CheckStep], None]
+"""Receives each step as soon as it is done."""
 
 
 def ignore_step(step: CheckStep) -> None:
-    """No one does."""
+    """Ignores a step."""
 
 
 class BrokerCheck:
@@ -175,7 +175,7 @@ class RegistryCheck:
         fields: as Airflow has them.
         media_type: the format to try; SDMX-ML 2.1 where it is empty.
         timeout_seconds: for each step.
-        told: gets each step as soon as it is done.
+        on_step: receives each step as soon as it is done.
     """
 
     def __init__(
@@ -184,9 +184,9 @@ class RegistryCheck:
         fields: ConnectionFields,
         media_type: str,
         timeout_seconds: float,
-        told: Told = ignore_step,
+        on_step: StepReport = ignore_step,
     ) -> None:
-        self._told = told
+        self._on_step = on_step
         self._id = connection_id
         self._fields = fields
         self._media_type = media_type or _DEFAULT
@@ -244,11 +244,11 @@ class RegistryCheck:
     def _shown(self, connection: RegistryConnection, held: StructureEntry) -> str:
         if connection.is_public:
             return "none: what is public is read"
-        anybody = replace(
+        anonymous = replace(
             connection, base_url=connection.address, headers={}, grant=None, certificate="", certificate_key=""
         )
         try:
-            with _reached(anybody) as registry:
+            with _reached(anonymous) as registry:
                 public = set(registry.list_structures(self._media_type).urns)
         except ContextureError:
             return "taken: without them the registry lists nothing"
@@ -272,25 +272,25 @@ class RegistryCheck:
         found = registry_connection(self._id, self._fields)
         return replace(found, timeout_seconds=self._seconds)
 
-    def _step(self, name: str, call: Callable[[], Found], tell: Callable[[Found], str]) -> Found | None:
+    def _step(self, name: str, call: Callable[[], Found], describe: Callable[[Found], str]) -> Found | None:
         started = time.monotonic()
         found: Found | None = None
         try:
             found = call()
-            detail, passed = tell(found), True
+            detail, passed = describe(found), True
         except ContextureError as error:
             detail, passed = str(error), False
             self._unreachable = self._unreachable or (name == "reach" and isinstance(error, RetriableError))
-        self._tell(CheckStep(name=name, passed=passed, detail=detail, seconds=time.monotonic() - started))
+        self._report(CheckStep(name=name, passed=passed, detail=detail, seconds=time.monotonic() - started))
         return found
 
     def _not_tried(self, *names: str) -> None:
         for name in names:
-            self._tell(CheckStep(name=name, passed=None, detail="an earlier step failed", seconds=0.0))
+            self._report(CheckStep(name=name, passed=None, detail="an earlier step failed", seconds=0.0))
 
-    def _tell(self, step: CheckStep) -> None:
+    def _report(self, step: CheckStep) -> None:
         self._steps.append(step)
-        self._told(step)
+        self._on_step(step)
 
 
 def _reached(connection: RegistryConnection) -> FusionRegistry | SdmxRegistry:

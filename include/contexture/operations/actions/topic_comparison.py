@@ -24,7 +24,7 @@ Entity = tuple[str, str, str, str]
 
 @dataclass(slots=True)
 class TopicContents:
-    """What one side tells: for every entity and attribute when it was told, and a digest of it.
+    """What one side contains: for every entity and attribute its latest time and a digest.
 
     Attributes:
         entities: attribute name to (timestamp in ms, digest), by entity.
@@ -123,15 +123,15 @@ def _read_record(text: bytes) -> tuple[Entity, int, list[tuple[str, bytes]]]:
     moment = headers["timestamp"]
     if not isinstance(moment, int):
         raise TypeError
-    told = [(str(item["name"]), _digest(item)) for item in _items(body["attributes"])]
-    return (service, path, entity_id, entity_type), moment, told
+    attributes = [(str(item["name"]), _digest(item)) for item in _items(body["attributes"])]
+    return (service, path, entity_id, entity_type), moment, attributes
 
 
 def _digest(attribute: Mapping[str, object]) -> bytes:
     listed = attribute.get("metadatas")
     metadata = sorted(map(canonical_json, _items(listed))) if isinstance(listed, Iterable) else []
-    told = canonical_json([attribute.get("type"), attribute.get("value")])
-    return blake2b(b"\n".join((told, *metadata)), digest_size=_DIGEST_BYTES).digest()
+    content = canonical_json([attribute.get("type"), attribute.get("value")])
+    return blake2b(b"\n".join((content, *metadata)), digest_size=_DIGEST_BYTES).digest()
 
 
 def _object(value: object) -> Mapping[str, object]:

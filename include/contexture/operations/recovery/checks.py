@@ -146,7 +146,7 @@ def _reason(publication: Publication) -> str | None:
 
 
 def _unnamed(publication: Publication) -> str | None:
-    """Where name mappings name topics by the type of an attribute, a value has to tell it."""
+    """Returns why values do not show the type of an attribute, where name mappings name topics by it."""
     by_type = isinstance(publication, NgsiPublication) and publication.topics.enable_name_mappings
     if by_type and publication.splits_by_attribute and publication.message.format != "ngsiv2":
         return f"name mappings may name topics by an attribute's type, which {publication.message.format} does not hold"

@@ -1,7 +1,7 @@
 """Whose record it is: the identity in a record, if this publication can have sent it.
 
 What is taken for the publication's own gets a tombstone once the source lacks it. So a record counts only if its key
-tells an identity that the publication selects, and if the publication would send that identity to that very topic.
+is an identity that the publication selects, and if the publication would send that identity to that very topic.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ValueContent(NamedTuple):
     """What a value shows.
 
     Attributes:
-        content: the content hash, as state has it; None where no one can tell it.
+        content: the content hash, as state has it; None where the value does not show it.
         references: URNs of the structures that a structure refers to.
     """
 
@@ -48,7 +48,7 @@ ValueReader = Callable[[bytes], ValueContent]
 
 
 def value_reader(publication: Publication) -> ValueReader:
-    """What tells the values of a publication."""
+    """Returns what reads the content of a publication's values."""
     structured = publication.message.envelope == "cloudevents-structured"
     if publication.message.format == "sdmx":
 
@@ -91,7 +91,7 @@ class Owned(NamedTuple):
 
 
 class Owner(Protocol):
-    """Tells the records that a publication can have sent."""
+    """Recognises the records that a publication can have sent."""
 
     @property
     def topics(self) -> Sequence[str]:
@@ -123,10 +123,10 @@ class ContextOwner:
 
     def of(self, record: TopicRecord) -> Owned | None:
         """By its key, or by its value where the key is only a part of the identity."""
-        told = _of_key(record.key, self._by_attribute) if self._keyed else self._of_value(record.value)
-        if told is None or not self._selects(told[0]):
+        found = _of_key(record.key, self._by_attribute) if self._keyed else self._of_value(record.value)
+        if found is None or not self._selects(found[0]):
             return None
-        identity, attribute = told
+        identity, attribute = found
         if record.topic not in self._topics_of(identity, attribute, record.value):
             return None
         return Owned(identity_key(identity, attribute), identity_hash(identity_key(identity)))
@@ -184,7 +184,7 @@ class StructureOwner:
 
 
 def owner_of(publication: Publication) -> Owner:
-    """What tells the records of a publication."""
+    """Returns what recognises the records of a publication."""
     if isinstance(publication, SdmxPublication):
         return StructureOwner(publication)
     return ContextOwner(NgsiPublication.of(publication))
@@ -270,7 +270,7 @@ class Gathered(NamedTuple):
         identity, entity_hash: as state has them.
         topics: where it is.
         key: of its records.
-        content: its content hash; None where topics differ, or where no value tells it.
+        content: its content hash; None where topics differ, or where no value shows it.
         references: of a structure.
     """
 
@@ -288,7 +288,7 @@ class LastRecords:
     Args:
         database: an empty one.
         owner: shows the publication's own records.
-        others: tell those of publications that may send to the same topics.
+        others: recognise those of publications that may send to the same topics.
         read: shows what values hold.
     """
 
@@ -296,12 +296,12 @@ class LastRecords:
         self._database, self._owner, self._others, self._read = database, owner, others, read
         self._database.executescript(_SCHEMA)
 
-    def know(self, identity_hashes: Iterable[bytes]) -> None:
-        """Identities that state holds already: nothing is made of them."""
+    def add_known(self, identity_hashes: Iterable[bytes]) -> None:
+        """Adds identities that state holds already: nothing is made of them."""
         self._database.executemany("INSERT OR IGNORE INTO known VALUES (?)", ((each,) for each in identity_hashes))
 
-    def take(self, record: TopicRecord) -> None:
-        """One record."""
+    def add(self, record: TopicRecord) -> None:
+        """Adds a record; each partition comes in its order."""
         place = place_of(record.topic, record.key)
         if record.value is None:
             self._database.execute("DELETE FROM found WHERE place = ? AND partition = ?", (place, record.partition))
@@ -311,8 +311,8 @@ class LastRecords:
             why = FOREIGN if owned is None else SHARED
             self._database.execute(_FOUND, (place, record.partition, *(None,) * 6, why))
             return
-        told = self._read(record.value)
-        row = (record.topic, record.key, *owned, told.content, json.dumps(told.references), None)
+        content = self._read(record.value)
+        row = (record.topic, record.key, *owned, content.content, json.dumps(content.references), None)
         self._database.execute(_FOUND, (place, record.partition, *row))
 
     def left_alone(self) -> dict[str, int]:
@@ -340,6 +340,6 @@ class LastRecords:
         fixed = tuple(topic for topic in self._owner.topics if topic in topics)
         contents = {row[4] for row in rows}
         # What one topic lacks has to be sent to all of them.
-        told = contents.pop() if len(contents) == 1 and len(fixed) == len(self._owner.topics) else None
+        content = contents.pop() if len(contents) == 1 and len(fixed) == len(self._owner.topics) else None
         *_, (_, entity_hash, _, key, _, refers) = rows
-        return Gathered(identity, entity_hash, fixed or tuple(topics), key, told, tuple(json.loads(refers)))
+        return Gathered(identity, entity_hash, fixed or tuple(topics), key, content, tuple(json.loads(refers)))

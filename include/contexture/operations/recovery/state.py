@@ -1,7 +1,7 @@
 """State made again from the topics: what the next runs compare the source with.
 
-Nothing is believed to be gone by it. It says what is there, so that a run that reads the source whole can tell what has
-vanished, under the guards of every run.
+Nothing counts as deleted by it. It holds what is there, so that a run that reads the whole source finds what has
+disappeared, under the guards of every run.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from contexture.storage.schemas import STATE
 from contexture.storage.state import FORMAT, StatePointer
 from contexture.storage.state_updates import advance
 
-UNTOLD: Final = b"\1" * 32
-"""The content hash of what no value tells: no content has it, so that it is sent when it is read again."""
+UNKNOWN_HASH: Final = b"\1" * 32
+"""The content hash of what no value shows: no content has it, so that it is sent when it is read again."""
 
 _ROWS_AT_ONCE: Final = 50_000
 
@@ -50,7 +50,7 @@ def _row(each: Gathered, sequence: int) -> dict[str, Any]:
         "identity_hash": identity_hash(each.identity),
         "entity_hash": each.entity_hash,
         "identity": each.identity,
-        "content_hash": each.content or UNTOLD,
+        "content_hash": each.content or UNKNOWN_HASH,
         "topics": each.topics,
         "key": each.key,
         # No one knows when it was changed: a record's time may be that of its arrival.
@@ -67,9 +67,9 @@ def _row(each: Gathered, sequence: int) -> dict[str, Any]:
 
 Report = Callable[[str], None]
 
-_OWES: Final = "state was rebuilt from the topics"
+_FULL_RUN_REASON: Final = "state was rebuilt from the topics"
 _SHOWN: Final = 10
-_TELL_EVERY: Final = 100_000
+_REPORT_EVERY: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,8 @@ class RebuiltState:
         topics: how many were read; `missing`: those of the named that are not there, or may not be seen.
         records: how many were read.
         held: identities that state holds already.
-        found: identities that are in the topics and that state does not know; `told`: those of them whose content is
-            known too.
+        found: identities that are in the topics and that state does not know; `with_content`: those of them whose
+            content is known too.
         samples: the first of them, fit to be shown.
         left_alone: keys of which nothing is made, by reason.
         sequence: the number that state has then: the greatest that Kafka has seen, or state itself.
@@ -94,7 +94,7 @@ class RebuiltState:
     records: int
     held: int
     found: int
-    told: int
+    with_content: int
     samples: tuple[str, ...]
     left_alone: dict[str, int]
     sequence: int
@@ -124,10 +124,10 @@ class Rebuilding:
 
     def found(self, cut: TopicSnapshot, records: int) -> RebuiltState:
         """What there is, in numbers."""
-        count = told = 0
+        count = with_content = 0
         samples: list[str] = []
         for each in self._gathering.identities():
-            count, told = count + 1, told + (each.content is not None)
+            count, with_content = count + 1, with_content + (each.content is not None)
             if count <= _SHOWN:
                 samples.append(shown_name(each.identity))
         return RebuiltState(
@@ -137,7 +137,7 @@ class Rebuilding:
             records=records,
             held=self._gathering.known(),
             found=count,
-            told=told,
+            with_content=with_content,
             samples=tuple(samples),
             left_alone=self._gathering.left_alone(),
             sequence=self.sequence,
@@ -150,7 +150,7 @@ class Rebuilding:
             only_differences: it sends only what differs; otherwise everything, as every first run does.
 
         Raises:
-            ConfigurationError: differences can't be told, or would not be sent.
+            ConfigurationError: differences cannot be found, or would not be sent.
             RetriableError: the storage failed; state is as it was.
         """
         if only_differences:
@@ -174,7 +174,7 @@ class Rebuilding:
                 "identities": written.identities,
                 # A broker is read whole then; a registry's log goes on where it was, for a full run reads all anyway.
                 "watermark": self._pointer.watermark if self._publication.source.has_log else None,
-                "owes_full": self._pointer.owes_full if only_differences else _OWES,
+                "owes_full": self._pointer.owes_full if only_differences else _FULL_RUN_REASON,
                 "format": FORMAT,
             }
         )
@@ -212,7 +212,7 @@ def rebuilding(
         report: gets a sentence now and then.
 
     Raises:
-        ConfigurationError: its records don't tell their identities, an outbox waits, the ledger says that nothing was
+        ConfigurationError: its records do not show their identities, an outbox waits, the ledger says that nothing was
             ever sent, or a topic may not be read.
         BrokersAwayError: the brokers are silent.
     """
@@ -226,7 +226,7 @@ def rebuilding(
         alike = [owner_of(other) for other in others if may_share(publication, other)]
         gathering = LastRecords(database, owner_of(publication), alike, value_reader(publication))
         for piece in store.state.reader(store.state.pointer()).pieces(["identity_hash"]):
-            gathering.know(piece.column("identity_hash").to_pylist())
+            gathering.add_known(piece.column("identity_hash").to_pylist())
         report(f"reading {len(cut.ends)} partitions of {len(names)} topics")
         made = Rebuilding(store, publication, gathering, last)
         records = _gather(gathering, publication, topics, cut, report)
@@ -240,9 +240,9 @@ def _gather(
     count = 0
     for record in topics.records(cut):
         count += 1
-        if count % _TELL_EVERY == 0:
+        if count % _REPORT_EVERY == 0:
             report(f"{count} records are read")
         # On a history a backfill's records are old values beside what is there.
         if not (keeps_history and any(name == BACKFILL_HEADER for name, _ in record.headers)):
-            gathering.take(record)
+            gathering.add(record)
     return count

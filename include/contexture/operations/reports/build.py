@@ -223,7 +223,7 @@ def quality_report(sources: ReportSources, publication: str, period: ReportPerio
     wanted = select_runs(store.outboxes, kept, period)
     names = {run.manifest.run for run in wanted}
     rows = sources.tables.ask(lambda history: history.runs_named(publication, names), ())
-    runs = _told(store, kept, wanted, {row.run: row.run_id for row in rows})
+    runs = _run_reports(store, kept, wanted, {row.run: row.run_id for row in rows})
     owner = _publication(store, wanted)
     return QualityReport.model_validate(
         {
@@ -242,7 +242,7 @@ def quality_report(sources: ReportSources, publication: str, period: ReportPerio
     )
 
 
-def _told(
+def _run_reports(
     store: PublicationStore, kept: Sequence[KeptOutbox], wanted: Sequence[KeptRun], run_ids: Mapping[str, str]
 ) -> tuple[RunReport, ...]:
     if not wanted:
@@ -251,23 +251,22 @@ def _told(
     earlier = [each for each in kept if (each.prepared_at, each.sequence) < (first.prepared_at, first.status.sequence)]
     types = type_drift(store, [*last_runs(store.outboxes, earlier, _COMPARED), *wanted])
 
-    def tell(run: KeptRun) -> RunReport:
+    def report(run: KeptRun) -> RunReport:
         found: TypesOfRun | None = types.get(run.manifest.outbox)
         return run_report(store, run, run_ids.get(run.manifest.run), found)
 
     with ThreadPoolExecutor(_READERS) as readers:
-        told = list(readers.map(tell, wanted))
-    return tuple(_with_changes(told))
+        return tuple(_with_changes(list(readers.map(report, wanted))))
 
 
 def _with_changes(runs: Sequence[RunReport]) -> Sequence[RunReport]:
     known: int | None = None
-    told = []
+    changed = []
     for run in runs:
         change = (run.in_source - known) / known if known and run.in_source is not None else None
-        told.append(run.model_copy(update={"in_source_change": change}))
+        changed.append(run.model_copy(update={"in_source_change": change}))
         known = known if run.in_source is None else run.in_source
-    return told
+    return changed
 
 
 def _stopped(

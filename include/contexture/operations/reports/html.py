@@ -26,7 +26,7 @@ def charts(runs: Sequence[RunReport], many: str) -> tuple[Plot, ...]:
         _over("New types of attributes", runs, _new_types, "waiting"),
         _over("Records", runs, lambda run: run.records, "sent"),
     ]
-    # Where no run knows a number, there is nothing to show; a number that is 0 all along is told.
+    # Where no run knows a number, there is nothing to show; a number that is 0 all along is shown.
     return tuple(each for each in drawn if each.columns)
 
 

@@ -116,7 +116,7 @@ class ExpectationOverTime(StoredDocument):
 
 
 class StoppedRun(StoredDocument):
-    """A run that failed before or after it had an outbox, as the operational tables tell it."""
+    """A run that failed before or after it had an outbox, as the operational tables show it."""
 
     run_id: str
     started_at: datetime
@@ -137,10 +137,10 @@ class QualityReport(StoredDocument):
     """The report of a publication.
 
     Attributes:
-        many: what its source tells: entities, structures, or events of Contexture itself.
+        many: what its source holds: entities, structures, or events of Contexture itself.
         runs: the oldest first.
         totals: sums over the runs, by the members of `RunReport` that they are of.
-        tables_problem: why nothing is told by the operational tables, if something is wrong.
+        tables_problem: why the operational tables show nothing, if something is wrong.
     """
 
     format_version: int = FORMAT_VERSION

@@ -112,7 +112,7 @@ def _runs(outboxes: Outboxes, kept: Sequence[KeptOutbox]) -> list[KeptRun]:
         try:
             return KeptRun(outboxes.status(each.outbox), outboxes.manifest(each.outbox))
         except (ConfigurationError, DefectError):
-            # It is just being made or removed, or damaged: the others are told all the same.
+            # It is just being made or removed, or damaged: the others are reported all the same.
             return None
 
     return _read(run, kept)

@@ -35,7 +35,7 @@ class QualitySummary:
     """What a run's outbox says of its data.
 
     Attributes:
-        status: what has become of it; None where that can't be read.
+        status: its state; None where that cannot be read.
         report, data_docs: whether they are there.
         dead_letters: dead letters; None where their index is damaged.
     """
@@ -63,7 +63,7 @@ class Detail:
         qualities: of the last concluded outbox, of those that wait, and of the one that the last run failed with, the
             latest first.
         interventions: what people did, the latest first.
-        vanishing: what the latest run would have deleted, where the guard against shrinking stopped it.
+        shrink_report: what the latest run would have deleted, where the guard against shrinking stopped it.
         connections: ids of the connections that it reads from and sends to.
         tables_problem: why there are no operational tables, if something is wrong.
     """
@@ -73,7 +73,7 @@ class Detail:
     statuses: Mapping[TransactionStatus, int]
     qualities: tuple[QualitySummary, ...]
     interventions: tuple[InterventionRow, ...]
-    vanishing: ShrinkReport | None
+    shrink_report: ShrinkReport | None
     connections: tuple[str, ...]
     tables_problem: str | None
 
@@ -160,7 +160,7 @@ def detail(sources: Sources, name: str) -> Detail:
         statuses=_statuses(sources, name),
         qualities=tuple(_quality(store, each) for each in found_manifests.values() if each),
         interventions=tuple(sources.tables.ask(lambda history: history.interventions(name, limit=_INTERVENTIONS), ())),
-        vanishing=store.run(failed.run).shrink_report() if failed else None,
+        shrink_report=store.run(failed.run).shrink_report() if failed else None,
         connections=connections(sources, name),
         tables_problem=sources.tables.problem,
     )

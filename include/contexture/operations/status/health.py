@@ -29,7 +29,7 @@ class PublicationHealth(StrEnum):
 
     STOPPED = "stopped"
     ASKING = "waiting for approval"
-    OWING = "resync required"
+    RESYNC_REQUIRED = "resync required"
     INCOMPLETE = "deletions not detected"
     WAITING = "waiting to send"
     RUNNING = "running"
@@ -38,7 +38,7 @@ class PublicationHealth(StrEnum):
 
 
 URGENCY = {health: place for place, health in enumerate(PublicationHealth)}
-"""The order in which people should hear of them."""
+"""The order in which lists show them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def assess_health(
     if asked is not None:
         return HealthAssessment(PublicationHealth.ASKING, asked)
     urgent = most_urgent([send for outbox in pending for send in outbox.sends])
-    # Airflow goes on with no run of a paused DAG: what is wrong must not hide behind one that is paused.
+    # Airflow continues no run of a paused DAG: what is wrong must not hide behind one that is paused.
     held = dag is not None and dag.paused and dag.active
     if not held and (dag.active if dag else latest is not None and latest.state == "running"):
         return HealthAssessment(PublicationHealth.RUNNING, _attempts(urgent))
@@ -115,7 +115,7 @@ def assess_health(
         waits = _BACKFILL_WAITS if all(each.of_backfill for each in approved) else _WAITS
         return HealthAssessment(PublicationHealth.WAITING, _attempts(urgent) or waits)
     if pointer.owes_full:
-        return HealthAssessment(PublicationHealth.OWING, pointer.owes_full)
+        return HealthAssessment(PublicationHealth.RESYNC_REQUIRED, pointer.owes_full)
     if pointer.incomplete is not None and pointer.incomplete.is_lasting:
         return HealthAssessment(PublicationHealth.INCOMPLETE, pointer.incomplete.sentence)
     is_new = latest is None and pointer.concluded_at is None
@@ -123,7 +123,7 @@ def assess_health(
 
 
 def _attempts(send: SendAttempts | None) -> str:
-    return f"shard {send.shard}, {send.told()}" if send else ""
+    return f"shard {send.shard}, {send.describe()}" if send else ""
 
 
 _TASK = "stage"
@@ -135,16 +135,16 @@ class AnsweredQuestion:
 
     Attributes:
         question: where it is put.
-        vanishing: what would be deleted; None when that is no longer kept.
+        shrink_report: what would be deleted; None when that is no longer stored.
     """
 
     question: OpenQuestion
-    vanishing: ShrinkReport | None
+    shrink_report: ShrinkReport | None
 
     @property
-    def told(self) -> str:
-        """It in one sentence."""
-        found, until = self.vanishing, self.question.until
+    def sentence(self) -> str:
+        """The question in one sentence."""
+        found, until = self.shrink_report, self.question.until
         what = f"{found.count} of {found.held} identities" if found else "more than source.shrink_limit allows"
         when = f" until {until:%Y-%m-%d %H:%M} UTC" if until else ""
         return f"{what} would be deleted, once a person approves{when}"

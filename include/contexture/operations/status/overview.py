@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from contexture.monitoring.history import NOTHING_PUT_ASIDE, DeadLetterTotals, History, Volume
+from contexture.monitoring.history import NO_DEAD_LETTERS, DeadLetterTotals, History, Volume
 from contexture.monitoring.rows import RunRow, TransactionRow, VerificationRow
 from contexture.operations.status.dead_letters import dead_letter_topic
 from contexture.operations.status.health import URGENCY, AnsweredQuestion, PublicationHealth
@@ -68,13 +68,13 @@ class PendingLine:
     """An outbox that waits.
 
     Attributes:
-        told: `attempt 3 of 11, next at 12:40:05Z`; empty when no send of it has failed.
+        attempts: `attempt 3 of 11, next at 12:40:05Z`; empty when no send of it has failed.
     """
 
     outbox: str
     sequence: int
     status: str
-    told: str
+    attempts: str
     next_at: datetime | None
     message: str
 
@@ -92,7 +92,7 @@ class PublicationLine:
         owes_full: why the next run sends everything.
         incomplete: since when and why deletions in the source are not detected, if that lasts; empty otherwise.
         today: what was sent since midnight, UTC; None while the operational tables are away.
-        asked: what its run waits to be told.
+        asked: the question that its run waits for.
         dead_letters: records that can never be sent, of all runs that are kept.
         dead_letter_topic: where it is put; None where it would stop the sending.
         schedule: when it runs, in words (UTC); empty where only people and events start it.
@@ -117,7 +117,7 @@ class PublicationLine:
     today: Volume | None
     picture: tuple[Bar, ...]
     last_verification: VerificationRow | None = None
-    dead_letters: DeadLetterTotals = NOTHING_PUT_ASIDE
+    dead_letters: DeadLetterTotals = NO_DEAD_LETTERS
     dead_letter_topic: str | None = None
     asked: AnsweredQuestion | None = None
     incomplete: str = ""
@@ -130,7 +130,7 @@ class TableSums:
 
     today: Mapping[str, Volume]
     verified: Mapping[str, VerificationRow]
-    aside: Mapping[str, DeadLetterTotals]
+    dead_letters: Mapping[str, DeadLetterTotals]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +138,8 @@ class Overview:
     """A page of publications.
 
     Attributes:
-        counts: how many publications stand where, over all pages.
-        suspended: how many are suspended, wherever they stand.
+        counts: how many publications have each health, over all pages.
+        suspended: how many are suspended, of any health.
         bad_files: files that are no good publication, by name.
         tables_problem: why there are no operational tables, if something is wrong.
     """
@@ -186,7 +186,7 @@ def sums_of(sources: Sources, names: Sequence[str]) -> TableSums:
 
     def asked(history: History) -> TableSums:
         return TableSums(
-            history.sent_since(midnight, names), history.last_verifications(names), history.put_aside_of(names)
+            history.sent_since(midnight, names), history.last_verifications(names), history.dead_letters_of(names)
         )
 
     return sources.tables.ask(asked, TableSums({}, {}, {}))
@@ -218,7 +218,7 @@ def line(sources: Sources, found: PublicationFacts, last: Manifest | None, sums:
         today=None if sources.tables.problem else sums.today.get(name, Volume()),
         picture=run_bars(runs, sources.now),
         last_verification=sums.verified.get(name),
-        dead_letters=sums.aside.get(name, NOTHING_PUT_ASIDE),
+        dead_letters=sums.dead_letters.get(name, NO_DEAD_LETTERS),
         dead_letter_topic=dead_letter_topic(sources, name),
         asked=found.asked,
         incomplete=pointer.incomplete.sentence if pointer.incomplete and pointer.incomplete.is_lasting else "",
@@ -239,7 +239,7 @@ def _pending(found: PublicationFacts) -> tuple[PendingLine, ...]:
                 outbox=each.outbox,
                 sequence=each.sequence,
                 status=each.status,
-                told=f"shard {urgent.shard}: {urgent.told()}" if urgent else "",
+                attempts=f"shard {urgent.shard}: {urgent.describe()}" if urgent else "",
                 next_at=urgent.next_at if urgent else None,
                 message=urgent.message if urgent else "",
             )

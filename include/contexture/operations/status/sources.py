@@ -59,12 +59,12 @@ class Paging:
 
     @property
     def offset(self) -> int:
-        """How many entries stand before the page."""
+        """How many entries come before the page."""
         return (self.number - 1) * self.size
 
     @property
     def end(self) -> int:
-        """How many entries stand before the next page."""
+        """How many entries come before the next page."""
         return min(self.offset + self.size, self.total)
 
 
@@ -85,7 +85,7 @@ class Tables:
         self.problem = problem
 
     def ask(self, question: Callable[[History], _Answer], otherwise: _Otherwise) -> _Answer | _Otherwise:
-        """The answer, or `otherwise` when there are no tables."""
+        """Returns what a query finds, or `otherwise` when there are no tables."""
         if self._history is None:
             return otherwise
         try:
@@ -107,7 +107,7 @@ _READERS = 8
 _UNREADABLE = "its files can not be read. Next: restore them from a backup, or see the how-to on recovering"
 _UNKNOWN = "whether its last run failed is not known without the operational tables"
 _SAYS_THAT_ALL_IS_WELL = {
-    PublicationHealth.OWING,
+    PublicationHealth.RESYNC_REQUIRED,
     PublicationHealth.INCOMPLETE,
     PublicationHealth.WAITING,
     PublicationHealth.NEVER_RUN,
@@ -201,7 +201,7 @@ def _surveyed(sources: Sources, name: str, found: Stored, latest: RunRow | None)
     if found.damage:
         return PublicationFacts(name, found, latest, dag, HealthAssessment(PublicationHealth.STOPPED, found.damage))
     question = find_open_question(sources.home.publication(name), sources.publications.get(name), dag, latest)
-    judged = assess_health(found.pointer, latest, found.pending, dag, question.told if question else None)
+    judged = assess_health(found.pointer, latest, found.pending, dag, question.sentence if question else None)
     return PublicationFacts(name, found, latest, dag, _as_far_as_known(judged, sources.tables.problem), question)
 
 

@@ -104,7 +104,7 @@ class BrokerView:
         self._structured = publication.message.envelope == "cloudevents-structured"
         self._is_line = publication.message.format == "cygnus-lines"
         self._suppresses = publication.source.suppress_unchanged
-        self._told_time = event_time_ms if publication.topics.keep == "history" else record_time_ms
+        self._record_time = event_time_ms if publication.topics.keep == "history" else record_time_ms
         self._most_bytes = int(publication.topics.config.get("max.message.bytes", _MAXIMUM_RECORD_BYTES))
         self._options = EntityRuleOptions.for_publication(publication, None)
 
@@ -161,20 +161,20 @@ class BrokerView:
 
     def difference(self, expected: ExpectedRecord, record: TopicRecord) -> Difference | None:
         """As `SourceView.difference`: the body by its canonical form, then headers, then the record's time."""
-        value, told_at = record.value or b"", None
+        value, sent_time = record.value or b"", None
         if self._structured:
             try:
                 event = msgspec.json.decode(value, type=_Event)
             except msgspec.DecodeError:
                 return "body"
-            value, told_at = bytes(event.data), parse_time(event.time)
+            value, sent_time = bytes(event.data), parse_time(event.time)
         if self._content(value) != expected.content:
             return "body"
-        if self._envelope is not None and not self._is_wrapped(self._envelope, expected, record, value, told_at):
+        if self._envelope is not None and not self._is_wrapped(self._envelope, expected, record, value, sent_time):
             return "headers"
         if self._envelope is None and foreign_headers(record):
             return "headers"
-        return None if self._is_time(self._told_time(record), expected.modified_us) else "time"
+        return None if self._is_time(self._record_time(record), expected.modified_us) else "time"
 
     def _of_page(self, walk: int, query: EntityQuery, page: EntityPage) -> Iterator[Met]:
         received_ms = round(page.received_at.timestamp() * 1000)
@@ -256,14 +256,14 @@ class BrokerView:
         return canonical_hash(value)
 
     def _is_wrapped(
-        self, around: Envelope, expected: ExpectedRecord, record: TopicRecord, data: bytes, told_at: datetime | None
+        self, around: Envelope, expected: ExpectedRecord, record: TopicRecord, data: bytes, sent_time: datetime | None
     ) -> bool:
-        """Whether an envelope is the one of this content, told at a time that the source allows."""
+        """Whether an envelope is the one of this content, with a time that the source allows."""
         headers = dict(record.headers)
         if not self._structured:
-            told_at = parse_time((headers.get("ce_time") or b"").decode(errors="replace"))
+            sent_time = parse_time((headers.get("ce_time") or b"").decode(errors="replace"))
         if expected.modified_us is not None and (
-            told_at is None or not self._is_allowed(_microseconds(told_at) or 0, expected.modified_us)
+            sent_time is None or not self._is_allowed(_microseconds(sent_time) or 0, expected.modified_us)
         ):
             return False
         service, path, entity_id, entity_type, *part = cast("list[str]", orjson.loads(expected.name))
@@ -272,7 +272,7 @@ class BrokerView:
             AttributeName(part[0], *part[1:]) if part else None,
             data,
             content_hash=expected.event,
-            occasion=RunReference(modified_at=told_at),
+            occasion=RunReference(modified_at=sent_time),
             key=expected.name,
         )
         wanted = {name: value.encode() for name, value in around.constant}
@@ -290,9 +290,9 @@ class BrokerView:
             return True
         return self._is_allowed(timestamp_ms, modified_us // 1000)
 
-    def _is_allowed(self, told: int, modified: int) -> bool:
+    def _is_allowed(self, sent: int, modified: int) -> bool:
         """What was written again without a change was not sent again, so that its record is older."""
-        return told <= modified if self._suppresses else told == modified
+        return sent <= modified if self._suppresses else sent == modified
 
 
 def _microseconds(moment: datetime | None) -> int | None:

@@ -76,7 +76,7 @@ class KeyedComparison:
 
     Args:
         database: an empty one.
-        content_of: how a value's content hash is told; None where it can't be.
+        content_of: reads a value's content hash; None where no value shows it.
     """
 
     def __init__(self, database: sqlite3.Connection, content_of: ContentReader | None = None) -> None:
@@ -84,7 +84,7 @@ class KeyedComparison:
         self._content_of = content_of
         self._database.executescript(_KEYED_SCHEMA)
 
-    def hold(self, rows: Iterable[ExpectedHashes]) -> None:
+    def expect(self, rows: Iterable[ExpectedHashes]) -> None:
         """What keys should hold. Several identities may share a key: then only its presence is judged."""
         self._database.executemany(
             _HOLD, ((place_of(row.topic, row.key), row.topic, row.name, row.content, row.sequence) for row in rows)
@@ -97,14 +97,14 @@ class KeyedComparison:
             ((digest(value), place_of(topic, key), sequence) for topic, key, value in records if value is not None),
         )
 
-    def move(self, keys: Iterable[tuple[str, bytes | None]]) -> None:
+    def expect_moved(self, keys: Iterable[tuple[str, bytes | None]]) -> None:
         """Keys whose value may be another one already, or not yet: they are not judged."""
         self._database.executemany(
             "INSERT OR IGNORE INTO moving VALUES (?)", ((place_of(topic, key),) for topic, key in keys)
         )
 
     def withhold(self, keys: Iterable[tuple[str, bytes | None]]) -> None:
-        """Keys of which no one knows what they hold, for their last record can't be sent: they are not judged."""
+        """Adds keys whose content is unknown, because their last record cannot be sent: they are not judged."""
         self._database.executemany(
             "INSERT OR IGNORE INTO withheld VALUES (?)", ((place_of(topic, key),) for topic, key in keys)
         )
@@ -115,8 +115,8 @@ class KeyedComparison:
             "INSERT OR IGNORE INTO others VALUES (?)", ((place_of(topic, key),) for topic, key in keys)
         )
 
-    def find(self, records: Iterable[ReadRecord]) -> None:
-        """What lies in the topics, each partition in its order."""
+    def observe(self, records: Iterable[ReadRecord]) -> None:
+        """Adds what is in the topics, each partition in its order."""
         self._database.executemany(_FIND, (self._judged(record) for record in records))
 
     def topics(self) -> list[str]:
@@ -175,10 +175,9 @@ class KeyedComparison:
         """The condition by which what is missing is not judged."""
         self._database.execute("CREATE TEMP TABLE IF NOT EXISTS removed (topic TEXT PRIMARY KEY)")
         self._database.executemany("INSERT OR IGNORE INTO removed VALUES (?)", ((topic,) for topic in removed))
-        told = _REMOVED
         if baseline is None or self._count(f"FROM held WHERE sequence = {baseline:d} AND EXISTS ({_LIVE})"):
-            return told
-        return f"{told} OR sequence = {baseline:d}"
+            return _REMOVED
+        return f"{_REMOVED} OR sequence = {baseline:d}"
 
     def _compared(self) -> dict[str, int]:
         return {str(how): int(count) for how, count in self._database.execute(_HOW)}
@@ -284,8 +283,8 @@ class RecordComparison:
             ((place_of(each.topic, each.key), _stamp(each.value), each.topic, each.key, *each[3:]) for each in records),
         )
 
-    def find(self, records: Iterable[ReadRecord]) -> None:
-        """What lies in the topics, each partition in its order."""
+    def observe(self, records: Iterable[ReadRecord]) -> None:
+        """Adds what is in the topics, each partition in its order."""
         for record in records:
             self._judge(record)
 

@@ -23,7 +23,7 @@ _IDENTIFIERS: Final = ("id", "type")
 
 
 def content_reader(publication: Publication) -> ContentReader | None:
-    """How content is told from the values of a publication; None where a value doesn't hold the whole content.
+    """Returns what reads the content hash of a publication's values; None where no value holds the whole content.
 
     What Cygnus' lines, NGSIv1 and NGSI-LD say of an entity can't be turned back into what was read.
     """

@@ -27,7 +27,7 @@ _RECORD_COLUMNS: Final = ("topic", "key", "value")
 
 @dataclass(frozen=True, slots=True)
 class ArchivedRecord:
-    """An outbox whose records are still there, and where it stands."""
+    """An outbox whose records are still stored, and its status."""
 
     status: OutboxStatus
     manifest: Manifest

@@ -132,9 +132,9 @@ class RegistryView:
             modified_at=parse_time((headers.get("ce_time") or b"").decode(errors="replace")),
         )
         media_type = expected.event[_HASH_BYTES:].decode() or None
-        told = StructureContent(expected.name.decode(), media_type, expected.event[:_HASH_BYTES], occasion)
+        structure = StructureContent(expected.name.decode(), media_type, expected.event[:_HASH_BYTES], occasion)
         wanted = {name: value.encode() for name, value in self._envelope.constant}
-        made = self._envelope.headers(told)
+        made = self._envelope.headers(structure)
         wanted |= {name: value for name, value in zip(self._envelope.columns, made, strict=True) if value is not None}
         found = {name: value for name, value in record.headers if not name.startswith(OWN_HEADERS)}
         if occasion.registry_transaction is None and occasion.modified_at is None:

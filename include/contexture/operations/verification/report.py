@@ -28,7 +28,7 @@ _MEANINGS: Final = {
     "missing": "should be there and is not",
     "extra": "is there and should not",
     "different": "the last value is another one",
-    "order": "values stand in another order, or in several partitions",
+    "order": "values are in another order, or in several partitions",
 }
 _COMPARED: Final = {
     "bytes": "byte for byte with the archived outbox that sent them",
@@ -63,7 +63,7 @@ def last(store: PublicationStore) -> Verification | None:
 
 
 def page(found: Verification) -> bytes:
-    """The page as UTF-8 HTML; every text in it is escaped, for identities come from anyone."""
+    """The page as UTF-8 HTML; every text in it is escaped, because identities are untrusted input."""
     environment = Environment(
         loader=PackageLoader("contexture.operations.verification"),
         autoescape=True,
@@ -100,7 +100,7 @@ class Reported:
         """
         if not self.found.is_equal:
             raise ConfigurationError(
-                f"{self.found.publication}: {self.found.told}",
+                f"{self.found.publication}: {self.found.summary}",
                 next_step=f"{WHAT_TO_DO}. The report: {self.uri}",
                 publication=self.found.publication,
                 alert=AlertKind.REPLICA_DIFFERS,
@@ -129,5 +129,5 @@ def verify_and_report(
     row = as_row(found, own.path_of(REPORT_PAGE))
     journal.note(lambda tables: tables.verification_is(row))
     uri = own.uri_of(REPORT_PAGE)
-    report(f"{found.told}; the report: {uri}")
+    report(f"{found.summary}; the report: {uri}")
     return Reported(found, uri)

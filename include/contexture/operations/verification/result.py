@@ -45,7 +45,7 @@ class Verification(StoredDocument):
         basis: `keys`: the last value of each key and partition against state; `records`: each record against the
             archive of outboxes, where records have no key of their own.
         sequence, outbox: of the run whose state the topics were compared with.
-        ledger: the sequence that each shard of the ledger stands at, by shard.
+        ledger: the sequence of the last row of each shard in the ledger.
         held: how many keys (or records) the topics should hold.
         records: how many were read, and up to which ends.
         compared: how many of those found were compared `bytes` for bytes, by `content`, or by `presence` alone;
@@ -79,7 +79,7 @@ class Verification(StoredDocument):
         return not any(self.differences.values())
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """The outcome in one clause."""
         if self.is_equal:
             held = " what the source holds" if self.against == "source" else " as they should be"
@@ -90,7 +90,7 @@ class Verification(StoredDocument):
 
 
 def shown_name(raw: bytes | None) -> str:
-    """An identity or a key as people read it; it comes from anyone."""
+    """An identity or a key as people read it; it is untrusted input."""
     if raw is None:
         return "(no key)"
     text = raw.decode(errors="replace")
@@ -104,7 +104,7 @@ def as_row(found: Verification, report: str) -> VerificationRow:
         publication=found.publication,
         verified_at=found.verified_at,
         equal=found.is_equal,
-        told=found.told,
+        told=found.summary,
         sequence=found.sequence,
         held=found.held,
         records=found.records,

@@ -35,7 +35,7 @@ INSERT INTO entities VALUES (?, ?, ?) ON CONFLICT (entity) DO UPDATE SET
     rule = CASE WHEN {_NEWER} THEN excluded.rule ELSE rule END,
     modified = MAX(COALESCE(excluded.modified, -1), COALESCE(modified, -1))
 """  # noqa: S608 - constants
-# What another identity has under the same key cannot be told apart from it by the key.
+# What another identity has under the same key cannot be distinguished from it by the key.
 _EXPECT: Final = f"""
 INSERT INTO expected VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT (place) DO UPDATE SET
     shared = shared OR name != excluded.name,

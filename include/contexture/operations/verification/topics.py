@@ -20,7 +20,7 @@ _SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class TopicSnapshot:
-    """Where the topics stood at one moment.
+    """The topics and the ledger at one moment.
 
     Attributes:
         ends: partitions to the ends of what was committed then.
@@ -39,7 +39,7 @@ class ReplicaTopics(Protocol):
     """Topics that can be read back."""
 
     def cut(self, topics: Iterable[str]) -> TopicSnapshot:
-        """Where they stand now."""
+        """Returns the snapshot of now."""
         ...
 
     def records(self, cut: TopicSnapshot) -> Iterator[TopicRecord]:

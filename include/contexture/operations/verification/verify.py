@@ -1,7 +1,7 @@
 """Verifies the topics of one publication against state.
 
 The topics are read up to the ends that the last committed transactions made. What an outbox that is being sent may have
-changed already, or not yet, is told by that outbox and is not judged.
+changed already, or not yet, shows in that outbox and is not judged.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from contexture.storage.state import StatePointer
 Report = Callable[[str], None]
 
 _TRIES: Final = 5
-_TELL_EVERY: Final = 100_000
+_REPORT_EVERY: Final = 100_000
 BACKFILLED: Final = "sent by a backfill"
 
 
@@ -116,7 +116,7 @@ class _Verifying:
         self, database: sqlite3.Connection, pointer: StatePointer
     ) -> tuple[StatePointer, TopicSnapshot, ComparisonResult] | None:
         compared = KeyedComparison(database, content_reader(self._publication))
-        compared.hold(self._archive.held(pointer))
+        compared.expect(self._archive.held(pointer))
         compared.withhold(self._archive.withheld(pointer))
         archived = {each.sequence: each for each in self._archive.concluded(pointer.sequence)}
         sequences = compared.sequences()
@@ -128,8 +128,8 @@ class _Verifying:
         if moving is None:
             return None
         for each in moving:
-            compared.move((topic, key) for topic, key, _ in self._archive.records(each))
-        compared.find(self._found(cut))
+            compared.expect_moved((topic, key) for topic, key, _ in self._archive.records(each))
+        compared.observe(self._found(cut))
         if compared.has_extra():
             self._excuse_others(compared)
         first = sequences[-1] if sequences else None
@@ -149,7 +149,7 @@ class _Verifying:
             return None
         for each in moving:
             compared.sent(self._archive.sent(each, moves=True))
-        compared.find(self._found(cut))
+        compared.observe(self._found(cut))
         return pointer, cut, compared.outcome(removed=self._removed(cut))
 
     def _cut(self, topics: list[str]) -> TopicSnapshot:
@@ -166,10 +166,10 @@ class _Verifying:
         return moving
 
     def _check_own(self, pointer: StatePointer, cut: TopicSnapshot) -> None:
-        """Another instance of a registry's publication may have told more than this home knows."""
-        told = [entry.source_transaction for entry in cut.ledger.values() if not self._archive.knows(entry.outbox)]
+        """Checks that no other instance of a registry's publication has sent more than this home knows."""
+        sent = [entry.source_transaction for entry in cut.ledger.values() if not self._archive.knows(entry.outbox)]
         known = pointer.watermark or ""
-        if known.isdecimal() and any(each is not None and each > int(known) for each in told):
+        if known.isdecimal() and any(each is not None and each > int(known) for each in sent):
             raise RetriableError(
                 "another instance has sent more than this one's state knows, so the topics can't be compared with it",
                 next_step="verify where that instance runs, or here after the next run of this one",
@@ -180,7 +180,7 @@ class _Verifying:
         self._records = self._backfilled = 0
         for record in self._topics.records(cut):
             self._records += 1
-            if self._records % _TELL_EVERY == 0:
+            if self._records % _REPORT_EVERY == 0:
                 self._report(f"{self._records} records are read")
             # On a compacted topic a backfill sends again what is the newest, and nothing else.
             if self._keeps_history and any(name == BACKFILL_HEADER for name, _ in record.headers):

@@ -18,7 +18,7 @@ from contexture.errors import ConfigurationError
 from contexture.events import ContextIdentity, content_hash, identity_hash, identity_key, parse_json
 from contexture.operations.recovery import state as recovery
 from contexture.operations.recovery.ownership import FOREIGN, SHARED
-from contexture.operations.recovery.state import UNTOLD, RebuiltState, rebuilding, write_rows
+from contexture.operations.recovery.state import UNKNOWN_HASH, RebuiltState, rebuilding, write_rows
 from contexture.publications import Publication
 from contexture.sending import LedgerEntry
 from contexture.storage.home import Home
@@ -88,7 +88,7 @@ def test_state_holds_what_is_there_with_its_content(city: City) -> None:
 
     found = city.rebuilt()
 
-    assert (found.records, found.topics, found.found, found.told, found.held) == (5, 1, 2, 2, 0)
+    assert (found.records, found.topics, found.found, found.with_content, found.held) == (5, 1, 2, 2, 0)
     assert found.samples == ('["vehicles","/4wheels","a","car"]', '["vehicles","/4wheels","c","car"]')
     rows = city.rows()
     assert sorted(rows) == ["a", "c"]
@@ -177,8 +177,8 @@ def test_what_one_of_several_topics_lacks_is_sent_again(tmp_path: Path) -> None:
         "b": ["all"],
         "c": ["cars", "all"],
     }
-    assert [name for name, row in rows.items() if row["content_hash"] == UNTOLD] == ["b", "c"]
-    assert (found.found, found.told, found.missing) == (3, 1, ("nowhere",))
+    assert [name for name, row in rows.items() if row["content_hash"] == UNKNOWN_HASH] == ["b", "c"]
+    assert (found.found, found.with_content, found.missing) == (3, 1, ("nowhere",))
 
 
 def test_a_key_in_several_partitions_is_there_while_one_of_them_has_it(city: City) -> None:
@@ -188,14 +188,14 @@ def test_a_key_in_several_partitions_is_there_while_one_of_them_has_it(city: Cit
     city.rebuilt()
 
     assert sorted(city.rows()) == ["a", "b"]
-    assert city.rows()["b"]["content_hash"] == UNTOLD
+    assert city.rows()["b"]["content_hash"] == UNKNOWN_HASH
 
 
 def test_values_that_do_not_hold_what_was_read_are_sent_again(tmp_path: Path) -> None:
     city = City(tmp_path, cars(message={"format": "ngsiv1"}))
     city.topics.send([car("a")])
 
-    assert (city.rebuilt().told, city.rows()["a"]["content_hash"]) == (0, UNTOLD)
+    assert (city.rebuilt().with_content, city.rows()["a"]["content_hash"]) == (0, UNKNOWN_HASH)
     with pytest.raises(ConfigurationError, match="values in format ngsiv1 do not hold what was read"):
         city.rebuilt(only_differences=True)
 
@@ -224,7 +224,7 @@ def test_an_attribute_belongs_to_its_entity(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("envelope", ["none", "cloudevents-structured"])
-def test_where_keys_are_a_part_of_the_identity_values_tell_the_rest(tmp_path: Path, envelope: str) -> None:
+def test_where_keys_are_a_part_of_the_identity_values_show_the_rest(tmp_path: Path, envelope: str) -> None:
     city = City(tmp_path, cars(message={"key": "id", "envelope": envelope}))
     wrapped = {"none": b"%s", "cloudevents-structured": b'{"specversion":"1.0","id":"1","data":%s}'}[envelope]
     city.topics.send([("cars", b"a", wrapped % value("a")), ("cars", b"b", b"[]")])
@@ -259,7 +259,7 @@ def test_where_keys_are_a_part_of_the_identity_values_tell_the_rest(tmp_path: Pa
         ),
     ],
 )
-def test_records_that_tell_no_identity_are_refused_by_name(
+def test_records_that_show_no_identity_are_refused_by_name(
     tmp_path: Path, changes: dict[str, Any], reason: str
 ) -> None:
     city = City(tmp_path, cars(**{**changes, "source": source(**changes.get("source", {}))}))
@@ -284,7 +284,7 @@ def test_while_an_outbox_waits_it_is_refused(city: City) -> None:
     assert "contexture outbox abandon outbox3" in refused.value.next_step
 
 
-def test_without_a_ledger_nobody_knows_the_number(city: City) -> None:
+def test_without_a_ledger_the_number_is_unknown(city: City) -> None:
     city.topics.ledger = {}
 
     with pytest.raises(ConfigurationError, match="nothing was ever sent"):
@@ -319,7 +319,7 @@ def test_nor_is_one_that_concludes_while_rows_are_written(city: City, monkeypatc
     assert city.pointer == concluded
 
 
-def test_of_two_at_once_one_is_told_and_nothing_is_missing(city: City, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_at_once_one_is_reported_and_nothing_is_missing(city: City, monkeypatch: pytest.MonkeyPatch) -> None:
     city.topics.send([car("a")])
 
     def write(*args: Any) -> None:
@@ -355,6 +355,6 @@ def test_state_holds_what_a_reader_of_the_topic_has_after_any_history(steps: lis
 
         city.rebuilt()
 
-        told = {name: row["content_hash"] for name, row in city.rows().items()}
+        written = {name: row["content_hash"] for name, row in city.rows().items()}
         live = {name: speed for name, speed in last.items() if speed is not None}
-        assert told == {name: content_hash(parse_json(value(name, speed))) for name, speed in live.items()}
+        assert written == {name: content_hash(parse_json(value(name, speed))) for name, speed in live.items()}

@@ -121,7 +121,7 @@ def test_what_the_source_holds_is_equal(city: City) -> None:
     found = city.compared(MemorySource(a="1", b="2"))
 
     assert (found.differences, found.unjudged, found.compared, found.held) == (NOTHING, {}, {"source": 2}, 2)
-    assert found.told == "2 keys in 1 topics are what the source holds"
+    assert found.summary == "2 keys in 1 topics are what the source holds"
 
 
 def test_state_never_says_what_is_right(city: City) -> None:

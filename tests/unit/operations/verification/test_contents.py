@@ -1,4 +1,4 @@
-"""Content hashes told from the values of records."""
+"""Content hashes read from the values of records."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_entity_of_a_structured_event_is_its_data() -> None:
     assert read(event, message={"envelope": "cloudevents-structured"}) == content_hash(CAR)
 
 
-def test_an_attribute_is_told_without_the_identity_of_its_entity() -> None:
+def test_an_attribute_is_read_without_the_identity_of_its_entity() -> None:
     value = b'{"id":"car1","type":"car","speed":{"type":"Number","value":1}}'
 
     assert read(value, topics={"data_model": "dm-by-attribute"}) == content_hash({"speed": CAR["speed"]})

@@ -50,8 +50,8 @@ def test_a_compacted_replica_equals_its_state(changes: list[Change], data: st.Da
         if (place == last[record.key] and record.value is not None) or data.draw(st.booleans())
     ]
     # A tombstone that went takes with it what it deleted.
-    told = {record.key for record in kept if record.value is None and record is found[last[record.key]]}
-    gone = {key for key, place in last.items() if found[place].value is None} - told
+    tombstones = {record.key for record in kept if record.value is None and record is found[last[record.key]]}
+    gone = {key for key, place in last.items() if found[place].value is None} - tombstones
     kept = [record for record in kept if record.key not in gone]
 
     assert compared(changes, kept).outcome().differences == NOTHING
@@ -87,13 +87,13 @@ def test_each_kind_of_damage_is_found(changes: list[Change], data: st.DataObject
     expected = {"removed": "missing", "changed": "different", "deleted": "missing", "added": "extra"}
     kind = expected.get(damage, "order")
     if damage == "moved":
-        assert outcome.differences == {**NOTHING, "order": 2}, "both partitions are told"
+        assert outcome.differences == {**NOTHING, "order": 2}, "both partitions are reported"
     else:
         assert outcome.differences == {**NOTHING, kind: 1}
     assert {sample.kind for sample in outcome.samples} == {kind}
 
 
-def test_equal_values_are_compared_as_far_as_their_outbox_or_their_content_tells() -> None:
+def test_equal_values_are_compared_as_far_as_their_outbox_or_their_content_shows() -> None:
     bytes_, content = compared(CARS, records(CARS)), compared(CARS, records(CARS), archived=lambda sequence: False)
     presence = compared(CARS, records(CARS), archived=lambda sequence: False, reads_content=False)
 
@@ -102,7 +102,7 @@ def test_equal_values_are_compared_as_far_as_their_outbox_or_their_content_tells
     assert presence.outcome().compared == {"presence": 2}
 
 
-def test_the_same_content_in_other_bytes_is_equal_where_content_can_be_told() -> None:
+def test_the_same_content_in_other_bytes_is_equal_where_content_can_be_read() -> None:
     found = [*records(CARS)[1:2], ReadRecord(TOPIC, 1, b"a", b'{ "speed" : "2" }')]
 
     assert differences(compared(CARS, found).outcome()) == {}
@@ -144,7 +144,7 @@ def test_no_more_samples_of_a_kind_than_twenty_and_all_are_counted() -> None:
 
 def test_keys_in_motion_are_not_judged() -> None:
     comparison = compared(CARS, [ReadRecord(TOPIC, 1, b"a", value("9")), ReadRecord(TOPIC, 0, b"new", value("1"))])
-    comparison.move([(TOPIC, b"a"), (TOPIC, b"b"), (TOPIC, b"new")])
+    comparison.expect_moved([(TOPIC, b"a"), (TOPIC, b"b"), (TOPIC, b"new")])
 
     outcome = comparison.outcome()
 
@@ -188,9 +188,9 @@ def test_a_first_run_of_which_something_is_there_was_sent() -> None:
 def test_of_several_identities_with_one_key_only_presence_is_judged() -> None:
     comparison = KeyedComparison(sqlite3.connect(":memory:"), content_of)
     rows = [ExpectedHashes(TOPIC, b"fleet", name, content_of(value("1")), 1) for name in (b"car", b"van")]
-    comparison.hold([*rows, ExpectedHashes(TOPIC, b"alone", b"bus", content_of(value("1")), 1)])
+    comparison.expect([*rows, ExpectedHashes(TOPIC, b"alone", b"bus", content_of(value("1")), 1)])
 
-    comparison.find([ReadRecord(TOPIC, 0, b"fleet", value("7"))])
+    comparison.observe([ReadRecord(TOPIC, 0, b"fleet", value("7"))])
 
     assert differences(comparison.outcome()) == {"missing": 1}
     assert comparison.outcome().compared == {"presence": 1}
@@ -200,9 +200,9 @@ def test_of_several_identities_with_one_key_only_presence_is_judged() -> None:
 @pytest.mark.parametrize("key", [None, b""])
 def test_a_record_without_key_is_another_one_than_one_with_an_empty_key(key: bytes | None) -> None:
     comparison = KeyedComparison(sqlite3.connect(":memory:"))
-    comparison.hold([ExpectedHashes(TOPIC, key, b"car", b"", 1)])
+    comparison.expect([ExpectedHashes(TOPIC, key, b"car", b"", 1)])
 
-    comparison.find([ReadRecord(TOPIC, 0, b"" if key is None else None, b"x")])
+    comparison.observe([ReadRecord(TOPIC, 0, b"" if key is None else None, b"x")])
 
     assert differences(comparison.outcome()) == {"missing": 1, "extra": 1}
 

@@ -35,7 +35,7 @@ def outcome(
 ) -> ComparisonResult:
     comparison = RecordComparison(sqlite3.connect(":memory:"), complete=complete)
     comparison.sent(sent)
-    comparison.find(records)
+    comparison.observe(records)
     return comparison.outcome(removed=removed)
 
 
@@ -55,15 +55,15 @@ def test_what_was_sent_equals_what_is_there_however_shards_and_partitions_mix(
 
 
 def test_a_record_that_is_gone_is_missing() -> None:
-    told = outcome(LINES, found(LINES[1:]))
+    result = outcome(LINES, found(LINES[1:]))
 
-    assert told.differences == {**NOTHING, "missing": 1}
-    assert told.samples[0].detail == "run 1 sent it in shard 0"
-    assert told.held == 8
-    assert told.compared == {"bytes": 7}
+    assert result.differences == {**NOTHING, "missing": 1}
+    assert result.samples[0].detail == "run 1 sent it in shard 0"
+    assert result.held == 8
+    assert result.compared == {"bytes": 7}
 
 
-def test_a_record_that_stands_twice_is_extra() -> None:
+def test_a_record_that_is_there_twice_is_extra() -> None:
     assert outcome(LINES, found([*LINES, LINES[0]])).differences == {**NOTHING, "extra": 1}
 
 
@@ -73,42 +73,42 @@ def test_a_changed_record_is_missing_and_extra() -> None:
     assert outcome(LINES, changed).differences == {**NOTHING, "missing": 1, "extra": 1}
 
 
-def test_records_of_a_shard_in_another_order_are_told() -> None:
+def test_records_of_a_shard_in_another_order_are_reported() -> None:
     assert outcome(LINES, found([LINES[2], LINES[0], *LINES[1:2], *LINES[3:]])).differences == {**NOTHING, "order": 1}
 
 
-def test_a_record_of_an_earlier_run_behind_one_of_a_later_run_is_told() -> None:
+def test_a_record_of_an_earlier_run_behind_one_of_a_later_run_is_reported() -> None:
     assert outcome(LINES, found([*LINES[1:], LINES[0]])).differences == {**NOTHING, "order": 1}
 
 
 def test_a_tombstone_is_another_record_than_an_empty_value() -> None:
-    told = outcome([SentRecord("cars", b"a", None, 1, 0)], [ReadRecord("cars", 0, b"a", b"")])
+    result = outcome([SentRecord("cars", b"a", None, 1, 0)], [ReadRecord("cars", 0, b"a", b"")])
 
-    assert told.differences == {**NOTHING, "missing": 1, "extra": 1}
+    assert result.differences == {**NOTHING, "missing": 1, "extra": 1}
 
 
 def test_what_lies_before_the_archive_is_older_and_what_follows_it_is_extra() -> None:
     strangers = [ReadRecord("cars", 0, None, b"old"), *found(LINES), ReadRecord("cars", 0, None, b"new")]
 
-    told = outcome(LINES, strangers, complete=False)
+    result = outcome(LINES, strangers, complete=False)
 
-    assert told.differences == {**NOTHING, "extra": 1}
-    assert told.unjudged == {OLDER: 1}
+    assert result.differences == {**NOTHING, "extra": 1}
+    assert result.unjudged == {OLDER: 1}
 
 
 def test_what_retention_may_have_removed_is_not_missing() -> None:
-    told = outcome(LINES, found(LINES[3:]), removed=frozenset({"cars"}))
+    result = outcome(LINES, found(LINES[3:]), removed=frozenset({"cars"}))
 
-    assert told.differences == NOTHING
-    assert told.unjudged == {REMOVED: 3}
-    assert told.samples == ()
+    assert result.differences == NOTHING
+    assert result.unjudged == {REMOVED: 3}
+    assert result.samples == ()
 
 
 def test_records_of_an_outbox_in_motion_may_be_there_or_not() -> None:
     moving = [SentRecord("cars", None, b"now", 3, 0, moves=True), SentRecord("cars", None, b"soon", 3, 0, moves=True)]
 
-    told = outcome([*LINES, *moving], found([*LINES, moving[0]]))
+    result = outcome([*LINES, *moving], found([*LINES, moving[0]]))
 
-    assert told.differences == NOTHING
-    assert told.unjudged == {MOVING: 2}
-    assert told.held == 8
+    assert result.differences == NOTHING
+    assert result.unjudged == {MOVING: 2}
+    assert result.held == 8

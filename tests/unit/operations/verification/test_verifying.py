@@ -86,13 +86,13 @@ def test_what_runs_sent_is_equal(city: City) -> None:
 
     assert found.is_equal
     assert found.differences == NOTHING
-    assert found.told == "2 keys in 2 topics are as they should be"
+    assert found.summary == "2 keys in 2 topics are as they should be"
     assert (found.held, found.records, found.topics, found.partitions) == (2, 5, 2, 2)
     assert (found.basis, found.sequence, found.outbox) == ("keys", 2, "outbox2")
     assert found.compared == {"bytes": 2}
 
 
-def test_each_damage_is_told(city: City) -> None:
+def test_each_damage_is_reported(city: City) -> None:
     city.ran(1, [car("a"), car("b"), car("c")])
     city.topics.log = [each for each in city.topics.log if each.key != b"a"]
     city.topics.send([car("b", 9), car("stranger")])
@@ -100,7 +100,7 @@ def test_each_damage_is_told(city: City) -> None:
     found = city.verified()
 
     assert found.differences == {"missing": 1, "extra": 1, "different": 0, "order": 1}
-    assert found.told == "the topics differ from what was sent: 1 missing, 1 extra, 1 order, of 3 keys"
+    assert found.summary == "the topics differ from what was sent: 1 missing, 1 extra, 1 order, of 3 keys"
     assert [sample.name for sample in found.samples] == ["a", "stranger", "b"]
 
 
@@ -141,7 +141,7 @@ def test_what_went_to_the_dead_letters_is_not_missed(city: City) -> None:
     assert city.verified().differences == {**NOTHING, "missing": 1}
 
 
-def test_what_was_told_in_part_is_not_judged(city: City) -> None:
+def test_what_was_sent_in_part_is_not_judged(city: City) -> None:
     city.ran(1, [car("a"), car("b")])
     manifest = city.prepared(2, [car("b", 2), car("b", 3)])
     say_whom(city.storage, manifest)
@@ -208,7 +208,7 @@ def test_nothing_published_is_nothing_to_verify(city: City) -> None:
         city.verified()
 
 
-def test_another_instance_that_is_ahead_is_told(city: City) -> None:
+def test_another_instance_that_is_ahead_is_reported(city: City) -> None:
     city.ran(1, [car("a")])
     state = city.storage.publication("vehicles").state
     state.commit(state.pointer().model_copy(update={"watermark": "41"}))
@@ -306,7 +306,7 @@ def test_the_outcome_is_kept_as_report_and_row(city: City) -> None:
     assert report_module.last(city.storage.publication("vehicles")) == reported.found
     row = store.last_verification("vehicles")
     assert row is not None
-    assert (row.equal, row.missing, row.held, row.told) == (False, 1, 2, reported.found.told)
+    assert (row.equal, row.missing, row.held, row.told) == (False, 1, 2, reported.found.summary)
     assert city.storage.uri(row.report) == reported.uri
     with pytest.raises(ConfigurationError, match=r"1 missing.*mode full") as failure:
         reported.raise_differences()
