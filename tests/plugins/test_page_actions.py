@@ -518,7 +518,7 @@ def test_each_step_of_a_test_is_told_when_it_is_done(monkeypatch):
 
     class Slow(connection_check.ConnectionCheckStream):
         def _outcome(self) -> CheckOutcome:
-            self._told.put(first)
+            self._steps.put(first)
             assert looked.wait(10)
             return CheckOutcome(connection="c", kind="http", target="t", unreachable=False, steps=(first,))
 
