@@ -125,8 +125,8 @@ def land(
     after = transaction_of(since)
     if registry.has_log and after is not None:
         return land_logged(intake, after, moved)
-    if registry.has_log and order.told is not None:
-        check_no_pending_outbox(registry, intake.selectors, order.told)
+    if registry.has_log and order.log_sent_to is not None:
+        check_no_pending_outbox(registry, intake.selectors, order.log_sent_to)
     # What happens while everything is read is told by the next run too.
     newest = registry.transactions(None).newest if registry.has_log else None
     before = intake.listed()

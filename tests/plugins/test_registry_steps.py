@@ -201,7 +201,7 @@ def test_an_instance_that_saw_nothing_in_the_gap_need_not_wait(storage: Home) ->
     kafka, manifest = FakeTarget(), baseline(storage, "40")
     path = PublicationPaths("codelists").order(manifest.run)
     order = StageOrder.model_validate_json(storage.read(path))
-    storage.write(path, order.model_copy(update={"told": 38}).to_json())
+    storage.write(path, order.model_copy(update={"log_sent_to": 38}).to_json())
     kafka.stand(0, "of another instance", 7, 3, 38)
     assert gate(storage, manifest, kafka) == []
 

@@ -59,8 +59,8 @@ class StageOrder(Versioned):
         retry: what is tried again instead of reading the source; None otherwise.
         baseline: what the registry holds becomes state and nothing is sent: the first run of a publication that shows
             changes only.
-        told: the registry transaction up to which another instance has told the registry's log, where this one begins
-            without state; None otherwise.
+        log_sent_to: the registry transaction up to which another instance has sent the registry's log, where this one
+            begins without state; None otherwise.
         cluster: the Kafka cluster that the run was decided for: of what that holds it sends the changes. None in
             orders of before.
         owed: why a full run was owed when the source was about to be read; None where none was.
@@ -79,7 +79,7 @@ class StageOrder(Versioned):
     interval: tuple[datetime, datetime] | None = None
     retry: Retry | None = None
     baseline: bool = False
-    told: int | None = None
+    log_sent_to: int | None = None
     cluster: str | None = None
     owed: str | None = None
     replay: ReplayOptions = ReplayOptions()

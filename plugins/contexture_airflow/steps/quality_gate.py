@@ -81,7 +81,7 @@ def _set_log_start(store: PublicationStore, manifest: Manifest, target: Target) 
         return
     newest = int(manifest.watermark or 0)
     told = target.set_log_start(manifest, newest)
-    seen_from = store.run(manifest.run).order().told
+    seen_from = store.run(manifest.run).order().log_sent_to
     if told < newest and (seen_from is None or told < seen_from):
         raise RetriableError(
             f"another instance has published this registry up to transaction {told}, and the registry is at "

@@ -56,7 +56,7 @@ def place_order(
         interval=request.interval,
         retry=_retry(store, publication, request),
         baseline=plan.baseline,
-        told=plan.told,
+        log_sent_to=plan.told,
         cluster=plan.cluster,
         owed=pointer.owes_full,
         replay=request.replay,
