@@ -63,7 +63,7 @@ def test_the_order_names_the_cluster_that_settle_decided_for(storage: Home) -> N
 def test_the_order_says_what_the_run_pays(storage: Home) -> None:
     require_full_run(storage.publication("vehicles"), "an outbox was abandoned")
     place(storage)
-    assert placed(storage).owed == "an outbox was abandoned"
+    assert placed(storage).full_run_due == "an outbox was abandoned"
 
 
 def test_a_quarantine_to_retry_is_in_the_order_unless_an_interval_is_backfilled(storage: Home) -> None:

@@ -48,7 +48,7 @@ class City:
         with self.storage.write_atomically(f"{folder.state_delta(manifest.outbox)}/shard-00000.parquet") as path:
             pq.write_table(states.state_table(cars), path)
         order = StageOrder.from_file(self.storage, folder.order(manifest.run))
-        owed = order.model_copy(update={"owed": self.pointer().owes_full})
+        owed = order.model_copy(update={"full_run_due": self.pointer().owes_full})
         self.storage.write(folder.order(manifest.run), owed.to_json())
         return manifest
 

@@ -39,16 +39,24 @@ def conclude(
     target: str | None,
     dead_letters: DeadLetterIndex = NONE_DEAD,
     changes_owe_full: bool = False,
-    owed: str | None = None,
+    full_run_due: str | None = None,
     detects_deletions: bool = False,
 ) -> StatePointer:
     """Makes what the outbox sent the state that the next run compares with, then marks the outbox concluded.
 
-    The caller has seen every shard committed. A backfill's outbox touches neither state nor watermark; one that tried
-    quarantined events again leaves the watermark as it is, and adds its fingerprint and target to those of before. Of
-    `dead_letters`, state says that the target doesn't hold them. With `changes_owe_full`, a run that told changes alone
-    leaves owed what a changed publication or target owes. A full run pays what was `owed` when it began to read, and
-    not what came later. With `detects_deletions`, state says since when reads of the source are incomplete.
+    The caller has seen every shard committed. A backfill's outbox touches neither state nor watermark. One that tried
+    quarantined events again leaves the watermark as it is, and adds its fingerprint and target to those of before.
+
+    Args:
+        store: of the publication.
+        manifest: of the outbox.
+        cluster: id of the Kafka cluster.
+        target: identity of the target connection.
+        dead_letters: records of which state says that the target does not have them.
+        changes_owe_full: a run that sent changes alone leaves a full run due where publication or target changed.
+        full_run_due: why a full run was due when the run began to read. A full run settles this, and not what came
+            later.
+        detects_deletions: state says since when reads of the source are incomplete.
 
     Raises:
         ConfigurationError: the outbox is not approved; state stays as it is.
@@ -63,7 +71,7 @@ def conclude(
         # One that did not read everything tells nothing of the whole: what changed since the last full one stays owed.
         owes = manifest.retried is not None or (changes_owe_full and manifest.mode != "full")
         made_by = _MadeBy(manifest.fingerprint, cluster, target)
-        still_owed = None if manifest.mode == "full" and pointer.owes_full == owed else pointer.owes_full
+        still_owed = None if manifest.mode == "full" and pointer.owes_full == full_run_due else pointer.owes_full
         still_lost = pointer.lost_topics if still_owed else None
         before = pointer
         at = datetime.now(UTC)

@@ -63,7 +63,7 @@ class StageOrder(Versioned):
             begins without state; None otherwise.
         cluster: the Kafka cluster that the run was decided for: of what that holds it sends the changes. None in
             orders of before.
-        owed: why a full run was owed when the source was about to be read; None where none was.
+        full_run_due: why a full run was due when the source was about to be read; None where none was.
         replay: how a backfill sends its interval again.
     """
 
@@ -81,7 +81,7 @@ class StageOrder(Versioned):
     baseline: bool = False
     log_sent_to: int | None = None
     cluster: str | None = None
-    owed: str | None = None
+    full_run_due: str | None = None
     replay: ReplayOptions = ReplayOptions()
 
 

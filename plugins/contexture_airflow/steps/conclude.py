@@ -86,7 +86,7 @@ def conclude_outbox(
         target=target.identity(),
         dead_letters=dead_letters,
         changes_owe_full=publication.resync.on_config_change == "full",
-        owed=store.run(manifest.run).order().owed,
+        full_run_due=store.run(manifest.run).order().full_run_due,
         detects_deletions=publication.source.detect_deletions and not publication.source.has_log,
     )
     count_concluded(manifest, now, dead_letters.count)

@@ -191,7 +191,7 @@ def test_a_debt_of_a_full_run_is_paid_by_a_full_run_only(storage: Home):
         manifest,
         cluster="cluster1",
         target="kafka1",
-        owed="outbox7 was abandoned",
+        full_run_due="outbox7 was abandoned",
     )
 
     assert (changes.owes_full, full.owes_full) == ("outbox7 was abandoned", None)
@@ -207,7 +207,7 @@ def test_a_full_run_does_not_pay_what_came_after_it_had_read(storage: Home):
         manifest,
         cluster="cluster1",
         target="kafka1",
-        owed="outbox7 was abandoned",
+        full_run_due="outbox7 was abandoned",
     )
 
     assert full.owes_full == "backfill outbox8 was sent beside other runs"

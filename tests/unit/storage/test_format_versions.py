@@ -46,8 +46,8 @@ MEMBERS: dict[type[Versioned], tuple[int, str]] = {
     ShardBegun: (1, "committed format topic_id"),
     StageOrder: (
         1,
-        "baseline cluster confirm_shrink fingerprint format home interval "
-        "log_sent_to mode owed publication replay republish retry run sequence",
+        "baseline cluster confirm_shrink fingerprint format full_run_due home interval "
+        "log_sent_to mode publication replay republish retry run sequence",
     ),
     StageResult: (1, "approved error format outbox records report seconds sequence shards"),
 }
