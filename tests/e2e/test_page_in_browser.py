@@ -164,7 +164,7 @@ def give_up_outboxes(story: Story, window: Browser) -> None:
     window.await_text("Abandon the outbox: done.")
     step = storage.publication("cars").outboxes.status(name).steps[-1]
     story.outboxes["abandoned"] = f"{step.status}: {step.reason}"
-    story.owed = storage.publication("cars").state.pointer().owes_full
+    story.owed = storage.publication("cars").state.pointer().full_run_due
 
 
 def remove_cars(story: Story) -> None:

@@ -110,7 +110,7 @@ def test_an_earlier_value_that_may_lie_on_a_newer_one_is_mended_by_a_full_run(
     beside.finish(beside.prepared(2, row, held))
     beside.finish(backfill)
     assert beside.live.sent == [OLD, row, OLD]
-    told = beside.storage.publication("vehicles").state.pointer().owes_full
+    told = beside.storage.publication("vehicles").state.pointer().full_run_due
     assert told is not None
     assert told.endswith("was sent beside other runs, and may have put earlier values on top of theirs")
     assert beside.next_mode() == "full"

@@ -193,7 +193,7 @@ def hostile(home: Home, tables: RunTables) -> Browser:
     stopped = failed_send("outbox1", shard=0, state="stopped", next_at=None, message=ATTACK)
     home.publication("vehicles").attempts.keep(stopped)
     home.publication("vehicles").state.commit(
-        StatePointer(concluded_at=NOON, outbox="outbox1", watermark=ATTACK, owes_full=ATTACK)
+        StatePointer(concluded_at=NOON, outbox="outbox1", watermark=ATTACK, full_run_due=ATTACK)
     )
     tables.run_started("vehicles", "run1", run_id=ATTACK, mode="changes", sequence=1)
     tables.run_failed("vehicles", ATTACK, task=ATTACK, message=ATTACK)

@@ -348,7 +348,7 @@ def test_a_damaged_outbox_can_be_abandoned(browser, home):
     assert "its manifest can not be read" in browser.get(path, outbox="outbox1").text
     assert browser.confirm(path, outbox="outbox1").status_code == 303
     assert home.publication("vehicles").outboxes.status("outbox1").status == "abandoned"
-    assert home.publication("vehicles").state.pointer().owes_full == "outbox outbox1 was abandoned: as agreed (ana)"
+    assert home.publication("vehicles").state.pointer().full_run_due == "outbox outbox1 was abandoned: as agreed (ana)"
 
 
 def test_an_outbox_is_abandoned_with_who_and_why_and_a_full_run_is_owed(browser, home):
@@ -357,7 +357,7 @@ def test_an_outbox_is_abandoned_with_who_and_why_and_a_full_run_is_owed(browser,
     assert browser.confirm(path, outbox="outbox1").status_code == 303
     step = home.publication("vehicles").outboxes.status("outbox1").steps[-1]
     assert (step.status, step.reason) == ("abandoned", "as agreed (ana)")
-    assert home.publication("vehicles").state.pointer().owes_full == "outbox outbox1 was abandoned: as agreed (ana)"
+    assert home.publication("vehicles").state.pointer().full_run_due == "outbox outbox1 was abandoned: as agreed (ana)"
     assert browser.api.asked == []
     assert browser.confirm(path, outbox="outbox1").status_code == 303
     again = browser.confirm("publications/vehicles/actions/retry-outbox", outbox="outbox1")

@@ -33,12 +33,12 @@ KNOWN = {
         ({}, {}, "full", CHANGED, "full"),
         ({}, {}, "pending", CHANGED, "changes"),
         ({}, {}, "none", CHANGED, "changes"),
-        ({}, {"owes_full": "an outbox was abandoned"}, "none", None, "full"),
-        ({"mode": "changes"}, {"owes_full": "an outbox was abandoned"}, "none", None, "full"),
+        ({}, {"full_run_due": "an outbox was abandoned"}, "none", None, "full"),
+        ({"mode": "changes"}, {"full_run_due": "an outbox was abandoned"}, "none", None, "full"),
         ({"mode": "changes"}, {"outbox": None}, "none", None, "full"),
-        ({"retry_quarantine": "a"}, {"owes_full": "an outbox was abandoned"}, "full", CHANGED, "changes"),
+        ({"retry_quarantine": "a"}, {"full_run_due": "an outbox was abandoned"}, "full", CHANGED, "changes"),
         ({"retry_quarantine": "a", "mode": "full"}, {}, "full", None, "changes"),
-        ({"interval": (NOON, NOON)}, {"owes_full": "an outbox was abandoned"}, "full", CHANGED, "backfill"),
+        ({"interval": (NOON, NOON)}, {"full_run_due": "an outbox was abandoned"}, "full", CHANGED, "backfill"),
     ],
 )
 def test_the_mode_follows_from_request_state_and_policy(

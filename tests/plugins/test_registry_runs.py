@@ -81,7 +81,7 @@ def test_later_runs_are_no_baseline(storage: Home, request_: dict[str, Any], mod
 
 
 def test_what_is_owed_comes_before_a_baseline(storage: Home) -> None:
-    plan = planned(storage, FIRST.model_copy(update={"owes_full": "asked for while it was paused"}))
+    plan = planned(storage, FIRST.model_copy(update={"full_run_due": "asked for while it was paused"}))
     assert (plan.mode, plan.baseline) == ("full", False)
 
 
@@ -106,7 +106,7 @@ def test_quarantined_structures_are_tried_again_whatever_else_is_due(storage: Ho
     with storage.write_atomically(f"{folder.quarantine('outbox1')}/structures.parquet") as path:
         pq.write_table(pa.Table.from_pylist([row], schema=QUARANTINE), path)
 
-    plan = planned(storage, KNOWN.model_copy(update={"owes_full": "asked for"}), retry_quarantine="outbox1")
+    plan = planned(storage, KNOWN.model_copy(update={"full_run_due": "asked for"}), retry_quarantine="outbox1")
 
     assert (plan.mode, plan.baseline) == ("changes", False)
 

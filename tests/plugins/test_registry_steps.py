@@ -156,7 +156,7 @@ def test_a_baseline_becomes_state_and_sends_nothing(storage: Home) -> None:
     )
     assert conclude(storage, manifest, kafka) is not None
     pointer = storage.publication("codelists").state.pointer()
-    assert (pointer.outbox, pointer.watermark, pointer.owes_full) == (manifest.outbox, "40", None)
+    assert (pointer.outbox, pointer.watermark, pointer.full_run_due) == (manifest.outbox, "40", None)
     assert held(storage, "codelists") == {"FREQ": "a", "AREA": "a"}
     assert (kafka.sent, kafka.topics) == ([], set())
     assert kafka.ledger[0].source_place == (40, True)
@@ -215,11 +215,11 @@ def test_a_registry_without_numbers_begins_no_log(storage: Home, watermark: str 
 
 def test_a_full_run_that_is_owed_stays_owed_after_a_baseline(storage: Home) -> None:
     state = storage.publication("codelists").state
-    state.commit(state.pointer().model_copy(update={"owes_full": "a person said so"}))
+    state.commit(state.pointer().model_copy(update={"full_run_due": "a person said so"}))
     manifest = registry_outbox(storage, CODELISTS, 1, [], baseline=True)
     storage.publication("codelists").outboxes.set_status(manifest.outbox, "approved", reason="good")
     conclude(storage, manifest, FakeTarget())
-    assert state.pointer().owes_full == "a person said so"
+    assert state.pointer().full_run_due == "a person said so"
 
 
 def test_a_run_without_records_fences_no_other_instance(storage: Home) -> None:

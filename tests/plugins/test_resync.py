@@ -188,8 +188,8 @@ def test_a_paused_registry_s_publication_owes_what_was_asked_for(tmp_path: Path,
     storage = Home(str(tmp_path))
     paused = [RunStart(name, mode, "everything again") for name in ("structures", "vehicles")]
     require_full_runs_of_paused(storage, [structures(), publication()], paused)
-    assert storage.publication("structures").state.pointer().owes_full == owed
-    assert storage.publication("vehicles").state.pointer().owes_full is None
+    assert storage.publication("structures").state.pointer().full_run_due == owed
+    assert storage.publication("vehicles").state.pointer().full_run_due is None
 
 
 def test_a_change_that_is_reverted_while_its_run_is_under_way_is_sent_again(storage: Home) -> None:

@@ -48,7 +48,7 @@ class City:
         with self.storage.write_atomically(f"{folder.state_delta(manifest.outbox)}/shard-00000.parquet") as path:
             pq.write_table(states.state_table(cars), path)
         order = StageOrder.from_file(self.storage, folder.order(manifest.run))
-        owed = order.model_copy(update={"full_run_due": self.pointer().owes_full})
+        owed = order.model_copy(update={"full_run_due": self.pointer().full_run_due})
         self.storage.write(folder.order(manifest.run), owed.to_json())
         return manifest
 
@@ -133,7 +133,7 @@ def test_a_full_run_that_read_after_it_was_noticed_ends_it(city: City) -> None:
     removed(city.kafka)
     plan = city.settled()
     city.ran(city.prepared(plan.sequence, Held("car1"), Held("bike1", topics=("bikes",)), mode="full"))
-    assert (city.pointer().owes_full, city.lost()) == (None, ())
+    assert (city.pointer().full_run_due, city.lost()) == (None, ())
     assert city.settled().mode == "changes"
 
 

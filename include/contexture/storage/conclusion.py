@@ -71,7 +71,7 @@ def conclude(
         # One that did not read everything tells nothing of the whole: what changed since the last full one stays owed.
         owes = manifest.retried is not None or (changes_owe_full and manifest.mode != "full")
         made_by = _MadeBy(manifest.fingerprint, cluster, target)
-        still_owed = None if manifest.mode == "full" and pointer.owes_full == full_run_due else pointer.owes_full
+        still_owed = None if manifest.mode == "full" and pointer.full_run_due == full_run_due else pointer.full_run_due
         still_lost = pointer.lost_topics if still_owed else None
         before = pointer
         at = datetime.now(UTC)
@@ -102,7 +102,7 @@ def _describe_commit(manifest: Manifest, dead_letters: DeadLetterIndex) -> str:
 def require_full_run(store: PublicationStore, reason: str) -> None:
     """Makes the next run of a publication send everything."""
     state = store.state
-    state.commit(state.pointer().model_copy(update={"owes_full": reason}))
+    state.commit(state.pointer().model_copy(update={"full_run_due": reason}))
 
 
 def require_topics_again(store: PublicationStore, topics: Iterable[str], at: datetime) -> LostTopics:
@@ -122,7 +122,7 @@ def require_topics_again(store: PublicationStore, topics: Iterable[str], at: dat
     state = store.state
     pointer = state.pointer()
     lost = lost_topics(topics, at, pointer.lost_topics)
-    state.commit(pointer.model_copy(update={"owes_full": lost.sentence, "lost_topics": lost}), after=pointer)
+    state.commit(pointer.model_copy(update={"full_run_due": lost.sentence, "lost_topics": lost}), after=pointer)
     return lost
 
 
@@ -160,7 +160,7 @@ def _advance(
     pointer: StatePointer,
     manifest: Manifest,
     made_by: _MadeBy,
-    owes_full: str | None,
+    full_run_due: str | None,
     concluded_at: datetime,
 ) -> StatePointer:
     written = advance(store.state, pointer, store.outbox(manifest.outbox).state_delta, manifest.sequence)
@@ -175,7 +175,7 @@ def _advance(
         fingerprint=made_by.fingerprint,
         cluster=made_by.cluster,
         target=made_by.target,
-        owes_full=owes_full,
+        full_run_due=full_run_due,
         concluded_at=concluded_at,
         format=FORMAT,
         types=_types(store, pointer, manifest),

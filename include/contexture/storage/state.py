@@ -100,7 +100,7 @@ class StatePointer(Versioned):
     """Which files make up the state, and what it was made by.
 
     `generation` grows by one with each concluded run; `cluster` and `target` are the Kafka cluster's id and the target
-    connection's identity (no secrets); `owes_full` is set by an abandoned outbox: the next run sends everything;
+    connection's identity (no secrets); `full_run_due` is set by an abandoned outbox: the next run sends everything;
     `format` is that of the files; `types` names the file with the NGSI types that attributes had; `full_concluded_at`
     is when the last run that sent everything concluded; `incomplete` says since when deletions are not detected;
     `lost_topics` are those that were removed, until a full run has sent everything to them again.
@@ -118,7 +118,7 @@ class StatePointer(Versioned):
     fingerprint: str | None = None
     cluster: str | None = None
     target: str | None = None
-    owes_full: str | None = None
+    full_run_due: str | None = None
     concluded_at: datetime | None = None
     format: int = FORMAT
     types: str | None = None

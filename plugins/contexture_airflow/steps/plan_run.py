@@ -125,8 +125,8 @@ def decide(
         return "backfill", f"the interval from {request.interval[0]:%Y-%m-%d %H:%M} is sent again"
     if request.retry_quarantine is not None:
         return _retry(pointer, request.retry_quarantine)
-    if pointer.owes_full:
-        return "full", f"a full run is owed: {pointer.owes_full}"
+    if pointer.full_run_due:
+        return "full", f"a full run is owed: {pointer.full_run_due}"
     if pointer.outbox is None:
         return plan_first_run(publication, request)
     if elsewhere and publication.source.has_log:

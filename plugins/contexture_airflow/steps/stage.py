@@ -58,7 +58,7 @@ def place_order(
         baseline=plan.baseline,
         log_sent_to=plan.told,
         cluster=plan.cluster,
-        full_run_due=pointer.owes_full,
+        full_run_due=pointer.full_run_due,
         replay=request.replay,
     )
     run.write_order(order)

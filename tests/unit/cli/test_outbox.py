@@ -239,7 +239,7 @@ def test_a_damaged_outbox_is_abandoned_as_its_error_says(storage, contexture, co
     done = contexture("outbox", "abandon", name, "--reason", "the disk was full")
     assert (done.code, done.out) == (0, f"outbox {name} is abandoned; the next run is full\n")
     assert (
-        storage.publication("vehicles").state.pointer().owes_full
+        storage.publication("vehicles").state.pointer().full_run_due
         == f"outbox {name} was abandoned: the disk was full (ana)"
     )
 
@@ -283,7 +283,7 @@ def test_abandon_ends_the_outbox_and_owes_a_full_run(storage, contexture, status
     assert json.loads(done.out)["status"] == "abandoned"
     assert storage.publication("vehicles").outboxes.status("stuck000").steps[-1].reason == "topic is not ours (ana)"
     assert storage.publication("vehicles").outboxes.pending() == []
-    owed = storage.publication("vehicles").state.pointer().owes_full
+    owed = storage.publication("vehicles").state.pointer().full_run_due
     assert owed == "outbox stuck000 was abandoned: topic is not ours (ana)"
 
 
@@ -314,7 +314,7 @@ def test_abandoning_a_backfill_owes_nothing(storage, contexture):
     interval = (datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 2, tzinfo=UTC))
     approved(storage, name="backfill", mode="backfill", interval=interval)
     assert "no full run is required" in contexture("outbox", "abandon", "backfill", "--reason", "wrong day").out
-    assert storage.publication("vehicles").state.pointer().owes_full is None
+    assert storage.publication("vehicles").state.pointer().full_run_due is None
 
 
 def test_what_is_concluded_can_not_be_abandoned_and_owes_nothing(storage, contexture):
@@ -328,7 +328,7 @@ def test_what_is_concluded_can_not_be_abandoned_and_owes_nothing(storage, contex
     done = contexture("outbox", "abandon", name, "--reason", "too late")
     assert done.code == 2
     assert f"outbox {name} is concluded and can not become abandoned" in done.err
-    assert storage.publication("vehicles").state.pointer().owes_full is None
+    assert storage.publication("vehicles").state.pointer().full_run_due is None
 
 
 @pytest.mark.parametrize("arguments", [[], ["--reason", " "]])

@@ -85,13 +85,15 @@ def test_deletions_that_are_not_detected_run_after_run_need_a_person(storage, co
 
 def test_a_removed_topic_needs_a_person_until_a_full_run_has_filled_it(storage, contexture):
     lost = LostTopics(noticed_at=NOON, topics=("cars",), count=1)
-    pointer = StatePointer(sequence=1, outbox="first000", concluded_at=NOON, owes_full=lost.sentence, lost_topics=lost)
+    pointer = StatePointer(
+        sequence=1, outbox="first000", concluded_at=NOON, full_run_due=lost.sentence, lost_topics=lost
+    )
     storage.publication("vehicles").state.commit(pointer)
     done = contexture("status")
     assert done.code == 1
     line = "  the next run is full: cars was removed from Kafka, noticed at 2026-03-01 12:00:00 UTC"
     assert line in done.out.splitlines()
-    storage.publication("vehicles").state.commit(pointer.model_copy(update={"owes_full": None, "lost_topics": None}))
+    storage.publication("vehicles").state.commit(pointer.model_copy(update={"full_run_due": None, "lost_topics": None}))
     assert contexture("status").code == 0
 
 

@@ -155,7 +155,9 @@ def test_what_waits_is_shown_with_its_attempts(storage):
 def test_those_that_need_a_person_come_first_and_are_found_by_where_they_stand(storage, store):
     dags = {f"publication-{number:03}": RESTING for number in range(60)}
     store.run_failed("publication-059", "scheduled__1", task="stage", message="no broker")
-    storage.publication("publication-058").state.commit(StatePointer(concluded_at=NOON, owes_full="the cluster is new"))
+    storage.publication("publication-058").state.commit(
+        StatePointer(concluded_at=NOON, full_run_due="the cluster is new")
+    )
     first = overview(sources(storage, store, **dags))
     assert [line.name for line in first.lines[:3]] == ["publication-059", "publication-058", "publication-000"]
     assert first.lines[0].reason == "stage: no broker"
@@ -180,7 +182,9 @@ def test_without_tables_the_files_are_still_shown(storage):
     assert (line.identities, line.today) == (7, None)
     unknown = "whether its last run failed is not known without the operational tables"
     assert (line.health, line.reason) == ("idle", unknown)
-    storage.publication("vehicles").state.commit(StatePointer(concluded_at=NOON, owes_full="the registry was restored"))
+    storage.publication("vehicles").state.commit(
+        StatePointer(concluded_at=NOON, full_run_due="the registry was restored")
+    )
     [line] = overview(sources(storage, broken, vehicles=RESTING)).lines
     assert (line.health, line.reason) == ("resync required", f"the registry was restored; {unknown}")
     assert found.tables_problem is not None

@@ -28,7 +28,7 @@ UNSEEN = {"since": NOON, "runs": 3, "why": "the walk is short", "next_step": "re
 INCOMPLETE = CONCLUDED.model_copy(update={"incomplete": Incompleteness.model_validate(UNSEEN)})
 ONCE_INCOMPLETE = CONCLUDED.model_copy(update={"incomplete": Incompleteness.model_validate({**UNSEEN, "runs": 2})})
 UNDETECTED = "deletions are not detected since 2026-03-01 12:00 UTC (3 runs): the walk is short. Next: read again"
-RESYNC_REQUIRED = CONCLUDED.model_copy(update={"owes_full": "outbox1 was abandoned"})
+RESYNC_REQUIRED = CONCLUDED.model_copy(update={"full_run_due": "outbox1 was abandoned"})
 
 
 def run(state: str = "succeeded", **changes: Any) -> RunRow:

@@ -119,7 +119,7 @@ def test_what_a_backfill_sends_again_makes_no_publication_late(storage: Home) ->
 
 def test_removed_topics_are_reported_until_a_full_run_has_filled_them(storage: Home) -> None:
     lost = LostTopics(noticed_at=NOON, topics=("bikes", "cars"), count=2)
-    pointer = StatePointer(outbox="first", concluded_at=NOON, owes_full=lost.sentence, lost_topics=lost)
+    pointer = StatePointer(outbox="first", concluded_at=NOON, full_run_due=lost.sentence, lost_topics=lost)
     storage.publication("vehicles").state.commit(pointer)
     found = status(storage, DagFacts(paused=False, active=False, next_run_at=None))
     assert (found.health, found.reason) == (

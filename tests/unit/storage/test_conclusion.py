@@ -52,7 +52,7 @@ def test_the_first_run_makes_the_state(storage: Home):
         "fingerprint": manifest.fingerprint,
         "cluster": "cluster1",
         "target": "kafka1",
-        "owes_full": None,
+        "full_run_due": None,
         "format": 3,
         "types": None,
         "incomplete": None,
@@ -151,7 +151,7 @@ def test_a_debt_that_is_noted_while_a_run_is_concluded_stays(storage: Home):
             StoodStill(storage.root, lambda: require_full_run(storage.publication("vehicles"), "it was paused")), first
         )
 
-    assert concluded(storage, first).owes_full == "it was paused"
+    assert concluded(storage, first).full_run_due == "it was paused"
 
 
 @pytest.mark.parametrize("end", ["rejected", "abandoned"])
@@ -194,7 +194,7 @@ def test_a_debt_of_a_full_run_is_paid_by_a_full_run_only(storage: Home):
         full_run_due="outbox7 was abandoned",
     )
 
-    assert (changes.owes_full, full.owes_full) == ("outbox7 was abandoned", None)
+    assert (changes.full_run_due, full.full_run_due) == ("outbox7 was abandoned", None)
 
 
 def test_a_full_run_does_not_pay_what_came_after_it_had_read(storage: Home):
@@ -210,7 +210,7 @@ def test_a_full_run_does_not_pay_what_came_after_it_had_read(storage: Home):
         full_run_due="outbox7 was abandoned",
     )
 
-    assert full.owes_full == "backfill outbox8 was sent beside other runs"
+    assert full.full_run_due == "backfill outbox8 was sent beside other runs"
 
 
 def test_deltas_that_outgrow_a_fifth_of_the_base_are_merged(storage: Home):

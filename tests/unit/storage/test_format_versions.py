@@ -21,8 +21,8 @@ from contexture.storage.state import StatePointer
 MEMBERS: dict[type[Versioned], tuple[int, str]] = {
     StatePointer: (
         3,
-        "cluster concluded_at files fingerprint format full_concluded_at generation identities incomplete "
-        "lost_topics outbox owes_full rows sequence target types watermark",
+        "cluster concluded_at files fingerprint format full_concluded_at full_run_due generation identities incomplete "
+        "lost_topics outbox rows sequence target types watermark",
     ),
     Manifest: (
         1,

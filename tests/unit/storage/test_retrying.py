@@ -182,7 +182,7 @@ def test_after_a_retry_state_is_made_by_what_it_was_before_and_by_what_the_retry
         "c and other",
         "t and other",
     )
-    assert (after.owes_full, after.sequence, after.outbox) == ("an outbox was abandoned", 2, "retry of outbox1")
+    assert (after.full_run_due, after.sequence, after.outbox) == ("an outbox was abandoned", 2, "retry of outbox1")
 
 
 @pytest.mark.parametrize("text", ["outbox1", "outb", "run1", "manual__2026-03-01T12:00:00+00:00"])

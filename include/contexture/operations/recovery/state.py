@@ -174,7 +174,7 @@ class Rebuilding:
                 "identities": written.identities,
                 # A broker is read whole then; a registry's log goes on where it was, for a full run reads all anyway.
                 "watermark": self._pointer.watermark if self._publication.source.has_log else None,
-                "owes_full": self._pointer.owes_full if only_differences else _FULL_RUN_REASON,
+                "full_run_due": self._pointer.full_run_due if only_differences else _FULL_RUN_REASON,
                 "format": FORMAT,
             }
         )

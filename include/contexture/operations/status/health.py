@@ -114,8 +114,8 @@ def assess_health(
     if approved:
         waits = _BACKFILL_WAITS if all(each.of_backfill for each in approved) else _WAITS
         return HealthAssessment(PublicationHealth.WAITING, _attempts(urgent) or waits)
-    if pointer.owes_full:
-        return HealthAssessment(PublicationHealth.RESYNC_REQUIRED, pointer.owes_full)
+    if pointer.full_run_due:
+        return HealthAssessment(PublicationHealth.RESYNC_REQUIRED, pointer.full_run_due)
     if pointer.incomplete is not None and pointer.incomplete.is_lasting:
         return HealthAssessment(PublicationHealth.INCOMPLETE, pointer.incomplete.sentence)
     is_new = latest is None and pointer.concluded_at is None

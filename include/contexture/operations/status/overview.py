@@ -211,7 +211,7 @@ def line(sources: Sources, found: PublicationFacts, last: Manifest | None, sums:
         source_transaction=sent.source_transaction if sent else None,
         pending=_pending(found),
         quarantined=last.quarantined_entities if last else None,
-        owes_full=pointer.owes_full,
+        owes_full=pointer.full_run_due,
         concluded_at=pointer.concluded_at,
         identities=pointer.identities,
         watermark=pointer.watermark,

@@ -470,7 +470,7 @@ def _publication_status(
         identities=pointer.identities,
         watermark=pointer.watermark,
         quarantined=last.quarantined_entities if last else None,
-        owes_full=pointer.owes_full,
+        owes_full=pointer.full_run_due,
         damaged=bool(found.damage),
         pending=tuple(_pending_outbox(store, each) for each in found.pending),
         waiting=_waiting(store),

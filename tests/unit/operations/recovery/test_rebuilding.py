@@ -105,7 +105,7 @@ def test_the_next_run_is_a_full_one_and_follows_on_all_that_kafka_has_seen(city:
     pointer = city.pointer
     assert (pointer.sequence, pointer.outbox, pointer.identities) == (7, "outbox7", 1)
     assert (pointer.generation, pointer.watermark) == (1, None)
-    assert pointer.owes_full == "state was rebuilt from the topics"
+    assert pointer.full_run_due == "state was rebuilt from the topics"
 
 
 def test_or_one_that_reads_everything_and_sends_what_differs(city: City) -> None:
@@ -113,7 +113,7 @@ def test_or_one_that_reads_everything_and_sends_what_differs(city: City) -> None
 
     city.rebuilt(only_differences=True)
 
-    assert (city.pointer.owes_full, city.pointer.watermark) == (None, None)
+    assert (city.pointer.full_run_due, city.pointer.watermark) == (None, None)
 
 
 def test_what_state_holds_already_stays_as_it_is(city: City) -> None:
