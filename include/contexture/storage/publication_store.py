@@ -34,7 +34,7 @@ REPORT_PAGE = "index.html"
 
 _ORDER = "order.json"
 _RESULT = "result.json"
-_SHRINK_REPORT = "vanishing.json"
+_SHRINK_REPORT = "shrink.json"
 _SHRINK_DECISION = "shrink-decision.json"
 _MANIFEST = "manifest.json"
 _STRUCTURES_BEFORE = "before.json"

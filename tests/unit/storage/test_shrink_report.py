@@ -30,5 +30,5 @@ def test_bytes_that_are_no_text_do_no_harm(tmp_path) -> None:
 def test_a_run_that_was_not_held_up_has_none(tmp_path) -> None:
     storage = Home(str(tmp_path))
     assert storage.publication("vehicles").run("run1").shrink_report() is None
-    storage.write("vehicles/runs/run1/vanishing.json", b"{")
+    storage.write("vehicles/runs/run1/shrink.json", b"{")
     assert storage.publication("vehicles").run("run1").shrink_report() is None
