@@ -48,7 +48,7 @@ class PublicationPaths:
 
     def chosen(self, run: str) -> str:
         """Which quarantined events the run tries again."""
-        return f"{self.orders(run)}/chosen.parquet"
+        return f"{self.orders(run)}/retry.parquet"
 
     def shrink_decision(self, run: str) -> str:
         """What a person decided about that."""

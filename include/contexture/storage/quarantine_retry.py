@@ -28,7 +28,7 @@ from contexture.storage.schemas import LANDING
 
 _SHORTEST_PREFIX = 4
 _FILE = "part-retried.parquet"
-_CHOSEN = "chosen.parquet"
+_RETRY = "retry.parquet"
 
 
 def resolve(store: PublicationStore, text: str, rules: Sequence[str] = ()) -> Retry:
@@ -85,8 +85,8 @@ def mark_retried(store: PublicationStore, manifest: Manifest) -> None:
         return
     run, quarantine = store.run(manifest.run), store.quarantine(manifest.retried)
     # Retention may have removed the quarantine meanwhile.
-    if quarantine.exists() and run.exists(_CHOSEN):
-        store.home.copy(run.path_of(_CHOSEN), quarantine.path_of(f"retried/{manifest.outbox}.parquet"))
+    if quarantine.exists() and run.exists(_RETRY):
+        store.home.copy(run.path_of(_RETRY), quarantine.path_of(f"retried/{manifest.outbox}.parquet"))
 
 
 def _matching(outboxes: Outboxes, known: Sequence[str], text: str) -> list[str]:
@@ -107,7 +107,7 @@ def empty_quarantine_error(publication: str, retry: Retry) -> ConfigurationError
 
 
 def _write_marks(store: PublicationStore, run: str, ordinals: Any) -> None:
-    store.run(run).write_table(_CHOSEN, pa.table({"ordinal": ordinals}, schema=RETRY_MARKS))
+    store.run(run).write_table(_RETRY, pa.table({"ordinal": ordinals}, schema=RETRY_MARKS))
 
 
 class _Landed(NamedTuple):
