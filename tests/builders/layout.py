@@ -24,7 +24,7 @@ class PublicationPaths:
 
     def landing_before(self, run: str) -> str:
         """What a registry held of what is meant, before the transactions that a backfill's landing shows."""
-        return f"{self.landing(run)}/before.json"
+        return f"{self.landing(run)}/structures_before.json"
 
     def work(self, run: str) -> str:
         """What prepare writes on the way; removed when the outbox stands."""
