@@ -185,7 +185,7 @@ def plan_run(preparation: StageContext, landing: LandingManifest) -> StructureRu
     """
     seen = _looked_at(preparation)
     check_task_results(seen.num_rows, landing.rows, "landed structures")
-    looked_at = without(seen, landing.left_out)
+    looked_at = without(seen, landing.skipped_transactions)
     state = preparation.store.state
     pointer = StatePointer.model_validate_json(preparation.pointer_json)
     held = held_structures(state.table(pointer))

@@ -47,7 +47,7 @@ def prepare_structures(spark: Any, order: StageOrder, landing: LandingManifest, 
     # Whether it is whole, and up to which transaction, decides what the same files mean.
     digest = f"{landing.digest} {landing.complete} {landing.registry_transaction} {order.baseline}"
     if order.mode == "backfill":
-        digest = f"{digest} {order.run} {landing.left_out} {order.replay.to_json().decode()}"
+        digest = f"{digest} {order.run} {landing.skipped_transactions} {order.replay.to_json().decode()}"
     preparation = preparation_of(order, landing, digest)
     return prepare_once(preparation, lambda: _prepared(spark, preparation, landing, watch))
 

@@ -97,7 +97,7 @@ def _pull(
         registry_transaction=outcome.transaction,
         retried=None if order.retry is None else order.retry.outbox,
         missing=outcome.missing,
-        left_out=outcome.left_out,
+        skipped_transactions=outcome.left_out,
     )
 
 

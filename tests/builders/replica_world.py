@@ -226,7 +226,7 @@ def _landed(
             "registry_transaction": outcome.transaction,
             "retried": order.retry and order.retry.outbox,
             "missing": outcome.missing,
-            "left_out": outcome.left_out,
+            "skipped_transactions": outcome.left_out,
         }
     )
 

@@ -20,8 +20,8 @@ class LandingManifest(Versioned):
     come from the inbox; in mode `notifications` there are no others, and in mode `backfill` they are the history of the
     source. `retried`: the outbox whose quarantined events these are, where the source was not read.
     `registry_transaction`: the newest transaction of the registry's log that the landing includes; None without a log.
-    `missing`: what of a backfill's interval is not here, a sentence each; `left_out`: transactions whose rows are not
-    whole.
+    `missing`: what of a backfill's interval is not here, a sentence each; `skipped_transactions`: transactions whose
+    rows are not complete.
     """
 
     format: int = 1
@@ -44,7 +44,7 @@ class LandingManifest(Versioned):
     notified: int = 0
     registry_transaction: int | None = None
     missing: tuple[str, ...] = ()
-    left_out: tuple[int, ...] = ()
+    skipped_transactions: tuple[int, ...] = ()
 
     @property
     def knows_source(self) -> bool:

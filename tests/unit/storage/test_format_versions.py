@@ -36,8 +36,9 @@ MEMBERS: dict[type[Versioned], tuple[int, str]] = {
     QualityVerdict: (1, "approved format outbox results"),
     LandingManifest: (
         1,
-        "broker_time complete digest files finished_at format left_out missing mode notified present queries "
-        "registry_transaction retried rows run source source_count started_at watermark_from watermark_to",
+        "broker_time complete digest files finished_at format missing mode notified present queries "
+        "registry_transaction retried rows run skipped_transactions source source_count started_at watermark_from "
+        "watermark_to",
     ),
     InboxClaim: (1, "files format"),
     DeadLetterIndex: (1, "format shards"),
