@@ -3,8 +3,8 @@
 The runs of a publication are numbered without holes. A number that no outbox on storage has is that of a run whose
 archive is gone: retention has removed it, or a person, or it was made by an instance with another storage.
 
-A run that read the registry's log told everything between two of its transactions, so that one without rows was one
-that nothing of the publication's selection was in.
+A run that read the registry's log sent everything between two of its transactions. A transaction without rows had
+nothing of the publication's selection.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ArchiveCoverage:
 
     Attributes:
         manifests: of the concluded runs whose content was received in it, in order of sequence.
-        missing: the runs that are known to lack, a sentence for each stretch of them.
+        missing: the runs that are known to be missing, a sentence for each stretch of them.
     """
 
     manifests: tuple[Manifest, ...]
@@ -42,7 +42,7 @@ class ArchiveCoverage:
 
     @property
     def is_complete(self) -> bool:
-        """Whether runs of the interval are there, and none is known to lack."""
+        """Whether runs of the interval are archived, and none is known to be missing."""
         return bool(self.manifests) and not self.missing
 
 
@@ -96,11 +96,11 @@ class ArchivedRun:
     Attributes:
         run: folder name of the run.
         outbox: id of what it sent.
-        after: the last transaction before those that it told.
-        until: the last one that it told.
+        after: the last transaction before those that it sent.
+        until: the last one that it sent.
         received_at: when it began to read.
-        compared: the transaction by which it told what a comparison found, whatever had happened up to it; None where
-            the log told everything.
+        compared: the transaction as which it sent what a comparison found, whatever had happened up to it; None where
+            the log showed everything.
     """
 
     run: str
@@ -142,11 +142,11 @@ class PublicationArchive:
         return tuple(self._found())
 
     def run_of(self, transaction: int) -> ArchivedRun | None:
-        """The run whose landing tells a transaction, or tells that nothing of it was meant; None: none is archived."""
+        """Returns the run whose landing covers a transaction, with or without rows of it; None: none is archived."""
         return next((each for each in self._log if each.after < transaction <= each.until), None)
 
     def sent_by(self, run: ArchivedRun, transaction: int) -> frozenset[str] | None:
-        """URNs of the structures that a transaction was told of, where a landing has rows of others too; else None."""
+        """Returns the URNs that were sent as a transaction, where a landing has rows of others too; else None."""
         if run.compared != transaction:
             return None
         rows = _table(StoredFolder(self._home, self._paths.shard(run.outbox, 0)), ["key", "source_transaction"])
@@ -181,7 +181,7 @@ class PublicationArchive:
         after, until = landing.watermark_from or "", landing.watermark_to or ""
         if landing.retried is not None or not (after.isdecimal() and until.isdecimal()):
             return None
-        # Where a gap was closed by a comparison, what happened before its end was told as one transaction.
+        # Where a gap was closed by a comparison, what happened before its end was sent as one transaction.
         compared = next(iter(self.transactions(landing.run)), None) if landing.complete else None
         return ArchivedRun(
             run=landing.run,

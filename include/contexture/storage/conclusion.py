@@ -1,10 +1,10 @@
-"""Ending a run: state moves on by one pointer; a run that a newer one has overtaken moves nothing.
+"""The end of a run: state advances by one pointer; a run that a newer one has superseded changes nothing.
 
 Concluding twice is harmless, and a process that dies in between leaves either the old state or the new one.
 
-On a replica a backfill leaves out what the target holds newer, as state tells when it is prepared. What a run sends
-after that, or is sending just then, state does not show yet; and no one holds the backfill's records and the run's in
-one order. So the earlier value may lie on top of the newer one, and no later run would notice: state has the newer one.
+On a replica a backfill leaves out what the target has newer, by the state when it is prepared. State does not yet show
+what a run sends after that or at that moment, and nothing keeps the backfill's records and the run's in one order. So
+the earlier value may come after the newer one in the topic, and no later run would notice: state has the newer one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def conclude(
     cluster: str | None,
     target: str | None,
     dead_letters: DeadLetterIndex = NONE_DEAD,
-    changes_owe_full: bool = False,
+    changes_require_full: bool = False,
     full_run_due: str | None = None,
     detects_deletions: bool = False,
 ) -> StatePointer:
@@ -53,7 +53,7 @@ def conclude(
         cluster: id of the Kafka cluster.
         target: identity of the target connection.
         dead_letters: records of which state says that the target does not have them.
-        changes_owe_full: a run that sent changes alone leaves a full run due where publication or target changed.
+        changes_require_full: a run that sent changes alone leaves a full run due where publication or target changed.
         full_run_due: why a full run was due when the run began to read. A full run settles this, and not what came
             later.
         detects_deletions: state says since when reads of the source are incomplete.
@@ -68,14 +68,14 @@ def conclude(
     store.outbox(manifest.outbox).write_dead_letters(dead_letters)
     if manifest.mode != "backfill" and pointer.sequence < manifest.sequence:
         mark_undelivered(store, pointer, manifest, dead_letters.shards)
-        # One that did not read everything tells nothing of the whole: what changed since the last full one stays owed.
-        owes = manifest.retried is not None or (changes_owe_full and manifest.mode != "full")
+        # A run that did not read everything shows nothing of the whole: a full run stays due for what changed before.
+        stays_due = manifest.retried is not None or (changes_require_full and manifest.mode != "full")
         made_by = _MadeBy(manifest.fingerprint, cluster, target)
-        still_owed = None if manifest.mode == "full" and pointer.full_run_due == full_run_due else pointer.full_run_due
-        still_lost = pointer.lost_topics if still_owed else None
+        still_due = None if manifest.mode == "full" and pointer.full_run_due == full_run_due else pointer.full_run_due
+        still_lost = pointer.lost_topics if still_due else None
         before = pointer
         at = datetime.now(UTC)
-        advanced = _advance(store, pointer, manifest, made_by.after(pointer) if owes else made_by, still_owed, at)
+        advanced = _advance(store, pointer, manifest, made_by.after(pointer) if stays_due else made_by, still_due, at)
         unseen = incompleteness_after(_landing(store, manifest), pointer.incomplete, at) if detects_deletions else None
         pointer = advanced.model_copy(update={"incomplete": unseen, "lost_topics": still_lost})
         state.commit(pointer, after=before)

@@ -23,8 +23,8 @@ from contexture.errors import ConfigurationError, ContextureError, DefectError, 
 HOME_VARIABLE = "CONTEXTURE_HOME"
 _OBJECT_STORE = "s3"
 _WITHOUT_PORTS = frozenset({"s3", "gs", "gcs"})
-# Opening an address of Amazon's asks where its bucket is. Arrow tells a network that is away by the class of a bucket
-# that is not there.
+# Opening an address of Amazon's requests where its bucket is. Arrow reports an unreachable network by the same class as
+# a missing bucket.
 _AWAY = re.compile(r"NETWORK_CONNECTION|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|REQUEST_TIMEOUT|SLOW_DOWN|THROTTLING")
 
 
@@ -42,21 +42,21 @@ def open_filesystem(root: str) -> tuple[Any, str]:
         filesystem, base = fs.FileSystem.from_uri(_with_options(root))
     except (ValueError, OSError) as error:
         # A chain would show the address as a whole, and what is behind its question mark may be a secret.
-        raise _not_opened(root, str(error)) from None
+        raise _open_error(root, str(error)) from None
     return filesystem, base.rstrip("/")
 
 
-def _not_opened(root: str, told: str) -> ContextureError:
+def _open_error(root: str, reason: str) -> ContextureError:
     shown = root.partition("?")[0]
-    told = told.replace(root, shown)
-    if _AWAY.search(told):
+    reason = reason.replace(root, shown)
+    if _AWAY.search(reason):
         return RetriableError(
-            f"the storage {shown!r} does not answer: {told}",
+            f"the storage {shown!r} does not answer: {reason}",
             next_step="see that it runs and is reached from here, then retry the task: nothing is lost or sent twice",
             home=shown,
         )
     return ConfigurationError(
-        f"the storage address {shown!r} can not be opened: {told}",
+        f"the storage address {shown!r} can not be opened: {reason}",
         next_step=f"set {HOME_VARIABLE} to a folder, or to a URI such as s3://bucket/contexture",
         home=shown,
     )
@@ -68,7 +68,7 @@ def knows_folders(filesystem: Any) -> bool:
 
 
 def _refuse_credentials(address: SplitResult) -> None:
-    """The address stands in logs, errors and the orders of runs; no password does.
+    """Rejects an address with a password, because addresses are in logs, errors and the orders of runs.
 
     A secret with a slash in it ends what is taken for the host, but where a host is a bucket it has no colon.
     """
@@ -90,7 +90,7 @@ _PIECE_BYTES = 1 << 20
 # Up to here an object store gets a file in one request, which is done or not. Above it come parts, and Arrow's stream,
 # when an error closes it, puts together those that have arrived.
 _ONE_REQUEST_BYTES = 4 << 20
-# Arrow tells damage by the same class as a storage that is away.
+# Arrow reports damage by the same class as an unreachable storage.
 _DAMAGE = re.compile(r"CRC checksum|[Tt]hrift|[Cc]orrupt|[Mm]agic bytes|[Uu]nexpected end of stream|[Dd]ecompress")
 
 
@@ -188,7 +188,7 @@ class FileTree:
     def written_at(self, folder: str) -> dict[str, datetime]:
         """When each entry of a folder, or what lies below it, was written last by the storage's own clock.
 
-        Hidden files are among them; what holds no file, and what the storage tells no time of, is not.
+        Hidden files are included. Entries without a file, and files of which the storage has no time, are not.
         """
         with self.translate_errors(folder):
             selector = fs.FileSelector(self.path(folder), allow_not_found=True, recursive=True)

@@ -6,7 +6,7 @@ whole-file write of `FileTree`.
 file     "CTXIN1" count(4 bytes) entry*
     entry    length(4 bytes) CRC-32(4 bytes) MessagePack of [received_at_us, sequence, headers, body]
 
-Numbers are unsigned and big-endian. The count tells a file that ends too early from one that is whole.
+Numbers are unsigned and big-endian. The count distinguishes a file that ends too early from a complete one.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ class LocalInboxFolder:
             self._steps.rename(temporary, name)
             self._steps.sync_folder()
         except OSError:
-            # Anyone who waits is told that nothing was stored, so nothing may stay.
+            # The sender receives an error, so nothing of the notification may stay.
             for leftover in (temporary, name):
                 with suppress(OSError):
                     self._steps.discard(leftover)
@@ -256,7 +256,7 @@ class ObjectStoreInboxFolder:
         try:
             self._storage.write(path, content)
         except RetriableError:
-            # What was lost may be the answer and not the file, and anyone who waits is told that nothing was stored.
+            # What was lost may be the response and not the file, and the sender receives an error.
             with suppress(RetriableError):
                 self._storage.remove(path)
             raise

@@ -43,7 +43,7 @@ class InboxWriter:
     """Keeps notifications in the order they are given, each with a time of its own.
 
     Args:
-        shelf: where files are put.
+        folder: where files are put.
         maximum_bytes: what the inbox may take up in all; more is refused until a run has taken something out. Several
             writers see each other's files within a second.
         maximum_waiting_bytes: what may wait in memory for the disk.
@@ -56,13 +56,13 @@ class InboxWriter:
 
     def __init__(
         self,
-        shelf: InboxFolder,
+        folder: InboxFolder,
         *,
         maximum_bytes: int = MAXIMUM_BYTES,
         maximum_waiting_bytes: int = MAXIMUM_WAITING_BYTES,
         clock_ns: Callable[[], int] = time.time_ns,
     ) -> None:
-        self._shelf = shelf
+        self._folder = folder
         self._maximum_bytes = maximum_bytes
         self._maximum_waiting_bytes = maximum_waiting_bytes
         self._clock_ns = clock_ns
@@ -71,7 +71,7 @@ class InboxWriter:
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0
         # A clock that was set back while no writer ran would put what arrives now before what arrived then.
-        self._last_us = shelf.newest_us()
+        self._last_us = folder.newest_us()
         self._sequence = 0
         self._closed = False
         self._thread: Thread | None = None
@@ -119,7 +119,7 @@ class InboxWriter:
 
     def _write_groups(self) -> None:
         while group := self._next_group():
-            # Who has gone away meanwhile was not told that anything was kept.
+            # A sender that closed the connection received no confirmation.
             group = [waiting for waiting in group if waiting.kept.set_running_or_notify_cancel()]
             kept, error = self._keep(group)
             for waiting in group[:kept]:
@@ -145,7 +145,7 @@ class InboxWriter:
             if fitting:
                 first, last = group[0].entry, group[fitting - 1].entry
                 content = encode_file([waiting.encoded for waiting in group[:fitting]])
-                self._shelf.put(
+                self._folder.put(
                     InboxFile(first.received_at_us, self._writer, first.sequence, last.received_at_us).name, content
                 )
                 self._used_bytes += len(content)
@@ -160,13 +160,13 @@ class InboxWriter:
         sizes = [len(waiting.encoded) for waiting in group]
         stale = time.monotonic() - self._measured_at >= _MEASURE_SECONDS
         if stale:
-            self._used_bytes = self._shelf.used_bytes()
-            newest = self._shelf.newest_us()
+            self._used_bytes = self._folder.used_bytes()
+            newest = self._folder.newest_us()
             with self._changed:
                 self._last_us = max(self._last_us, newest)
             self._measured_at = time.monotonic()
         room = self._maximum_bytes - self._used_bytes
-        # After one that doesn't fit none is kept, for a later one may tell of the same entity.
+        # After one that is too large none is stored, because a later one may be about the same entity.
         for number, size in enumerate(sizes):
             room -= size
             if room < 0:

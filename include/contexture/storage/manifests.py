@@ -102,7 +102,7 @@ class Manifest(Versioned):
     `collisions`: events whose topic is that of another identity, refused or not. `retried`: the outbox whose
     quarantined events were tried again; `skipped_newer`: those left out because the target holds something newer.
     `replayed_from`: what a backfill was made of; `missing`: what of its interval is not among it, a sentence each;
-    `topic_prefix`: what stands before the topics that the publication would name; `sends_outdated`: nothing was left
+    `topic_prefix`: what precedes the names of the publication's topics; `sends_outdated`: nothing was left
     out for something newer.
     `flush`: all that a registry holds, sent whole whatever was sent before. `baseline`: what a registry holds becomes
     state and nothing is sent. `transcoded`: accepted structures that were converted.

@@ -29,7 +29,7 @@ class OutboxShardReader:
         self.sequence = manifest.sequence
         self.shard = shard
         self.headers = tuple((name, value.encode()) for name, value in manifest.headers)
-        # What was read outside of the log is sent whole, or not at all when something later was told.
+        # What was read outside of the log is sent whole, or not at all when something later was sent.
         self.flush = manifest.flush or manifest.retried is not None
         self._rows_per_batch = rows_per_batch
         self._described = _described(manifest, shard)

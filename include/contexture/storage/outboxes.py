@@ -1,11 +1,11 @@
-"""What has become of an outbox: prepared, approved, and one of three ends.
+"""The status of an outbox: prepared, approved, and one of three ends.
 
     prepared ──► approved ──► concluded
         │            │
         ▼            ▼
      rejected    abandoned
 
-An outbox at its end never moves again. Every step keeps when and why, so that a person can read the story at night.
+An outbox at its end never changes again. Every change records when and why it happened.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class StatusChange(StoredDocument):
 
 
 class OutboxStatus(Versioned):
-    """The story of one outbox; the last step is where it stands.
+    """The status changes of one outbox; the last one is its status.
 
     `attempts` is read from documents of older versions and no longer counted: see `contexture.storage.delivery`.
     """
@@ -58,7 +58,7 @@ class OutboxStatus(Versioned):
 
     @property
     def status(self) -> Status:
-        """Where it stands."""
+        """The status."""
         return self.steps[-1].status
 
 
@@ -80,7 +80,7 @@ class Outboxes:
         return self._document(Manifest, self._paths.manifest(outbox), outbox)
 
     def status(self, outbox: str) -> OutboxStatus:
-        """Where an outbox stands.
+        """Returns the status of an outbox.
 
         Raises:
             ConfigurationError: there is no such outbox.
@@ -108,10 +108,10 @@ class Outboxes:
         return self._write(status)
 
     def set_status(self, outbox: str, to: Status, *, reason: str) -> OutboxStatus:
-        """Moves an outbox on; moving it to where it stands changes nothing.
+        """Sets the status of an outbox; setting the one that it has changes nothing.
 
         Raises:
-            ConfigurationError: the step is not allowed from where it stands.
+            ConfigurationError: its status does not allow this one.
         """
         status = self.check_transition(outbox, to)
         if status.status == to:
@@ -123,10 +123,10 @@ class Outboxes:
         return moved
 
     def check_transition(self, outbox: str, to: Status) -> OutboxStatus:
-        """Where an outbox stands that can become `to`, or is that already.
+        """Returns the status of an outbox whose status can become `to`, or is that already.
 
         Raises:
-            ConfigurationError: the step is not allowed from where it stands.
+            ConfigurationError: its status does not allow this one.
         """
         status = self.status(outbox)
         if status.status == to or to in ALLOWED[status.status]:
@@ -206,7 +206,7 @@ class Outboxes:
         abandon = f"abandon the outbox (contexture outbox abandon {outbox} --reason …) and report this"
         if kind is not OutboxStatus:
             return abandon
-        # Where it stood is not known: as prepared it can be given up, and then a full run is owed.
+        # Its status is lost: as prepared it can be abandoned, which makes a full run due.
         return f"copy its file in {self._paths.pending()}/ over {path} and {abandon}"
 
 

@@ -1,4 +1,4 @@
-"""Where a publication's files lie below the home."""
+"""Where the files of a publication are in the home; private to this package."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PublicationPaths:
         return f"{self.landing(run)}/inbox.json"
 
     def work(self, run: str) -> str:
-        """What prepare writes on the way; removed when the outbox stands."""
+        """Intermediate files of a run; removed when the outbox is complete."""
         return f"{self.publication}/work/{run}"
 
     def runs(self) -> str:
@@ -35,7 +35,7 @@ class PublicationPaths:
         return f"{self.publication}/runs"
 
     def orders(self, run: str) -> str:
-        """What the scheduler and the stage job told each other."""
+        """What the scheduler and the stage job of a run wrote for each other."""
         return f"{self.runs()}/{run}"
 
     def outbox(self, outbox: str) -> str:

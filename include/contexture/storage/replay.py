@@ -147,7 +147,7 @@ class ShardReplay:
         self._records = self._bytes = self._deletes = self._skipped = self._transactions = 0
 
     def run(self, sources: Sequence[Manifest], report: Callable[[str], None] = lambda sentence: None) -> ReplayedShard:
-        """Writes the shard of these outboxes, in their order; `report` is told of each."""
+        """Writes the shard of these outboxes, in their order; `report` receives a sentence for each."""
         self._schema = with_headers(self._schema, sorted(self._headers(sources)))
         with self._folder.table_writer(SHARD_FILE, self._schema, write_page_checksum=True) as writer:
             for table in self._tables(sources, report):

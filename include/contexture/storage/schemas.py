@@ -53,7 +53,7 @@ OUTBOX = pa.schema(
 """The records of one shard in sending order; a null `value` is a tombstone. Varying headers add `header:<name>`."""
 
 IDENTITIES = pa.field("identities", pa.binary())
-"""A further column where records may go to a dead-letter topic: the identity hashes of the events that a record tells,
+"""A further column where records may go to a dead-letter topic: the identity hashes of the events in a record,
 16 bytes each, so that state can say of whom the target holds something else."""
 
 EVENT_TIME_HEADER = "contexture_event_time"
@@ -117,8 +117,8 @@ STATE = pa.schema(
         pa.field("is_final", pa.bool_()),
     ]
 )
-"""What the target holds. `identity_hash` tells an attribute's row from its entity's (`entity_hash`); a row that is
-`removed` stands only in deltas; `sequence` is that of the outbox that last sent it; `expires_at` is when the source
+"""What the target holds. `identity_hash` is of the row, `entity_hash` of its entity; a row that is
+`removed` is only in deltas; `sequence` is that of the outbox that last sent it; `expires_at` is when the source
 will delete it, where it said so. Of structures, `references` are the URNs of those that the content refers to, and
 `is_final` is what it says of itself; both are null of entities, and of what no run has read since they are kept. Files
 of earlier versions lack the last three columns, which are null then."""

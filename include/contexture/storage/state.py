@@ -139,15 +139,15 @@ class State:
         return self.folder.find_document(StatePointer, CURRENT) or StatePointer()
 
     def commit(self, pointer: StatePointer, *, after: StatePointer | None = None) -> None:
-        """Makes `pointer` the truth.
+        """Makes `pointer` the current one.
 
         Args:
             pointer: the new one.
-            after: the one that it was made of. A process that stood still for long must not take back what others
-                did meanwhile: the state would lack what they sent, and a debt that was noted would be forgotten.
+            after: the one that it was made of. A process that was paused for long must not revert what others
+                did meanwhile: the state would lack what they sent, and a full run that became due would be lost.
 
         Raises:
-            RetriableError: `after` is the truth no more, or the storage failed.
+            RetriableError: `after` is no longer the current one, or the storage failed.
         """
         if after is not None and self.pointer() != after:
             raise RetriableError(

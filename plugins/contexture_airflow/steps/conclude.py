@@ -85,7 +85,7 @@ def conclude_outbox(
         cluster=target.cluster(),
         target=target.identity(),
         dead_letters=dead_letters,
-        changes_owe_full=publication.resync.on_config_change == "full",
+        changes_require_full=publication.resync.on_config_change == "full",
         full_run_due=store.run(manifest.run).order().full_run_due,
         detects_deletions=publication.source.detect_deletions and not publication.source.has_log,
     )

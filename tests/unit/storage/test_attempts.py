@@ -1,4 +1,4 @@
-"""Failed sends are kept by shard, beside the outbox, and told in one clause."""
+"""Failed sends are kept by shard, beside the outbox, and described in one clause."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_shards_do_not_overwrite_each_other(log: AttemptLog) -> None:
     assert log.of_shard("outbox1", 3) is None
 
 
-def test_the_last_standing_of_a_shard_counts(log: AttemptLog) -> None:
+def test_the_last_document_of_a_shard_counts(log: AttemptLog) -> None:
     log.keep(failed_send("outbox1", attempt=1))
     log.keep(failed_send("outbox1", attempt=2))
     assert log.of_outbox("outbox1") == (failed_send("outbox1", attempt=2),)
@@ -46,7 +46,7 @@ def test_the_story_of_the_outbox_is_not_touched(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "clause"),
     [
         ({"attempt": 3}, "attempt 3 of 11, next at 12:00:05Z"),
         ({"attempt": 40, "allowed": None}, "attempt 40 of without end, next at 12:00:05Z"),
@@ -55,8 +55,8 @@ def test_the_story_of_the_outbox_is_not_touched(tmp_path: Path) -> None:
         ({"attempt": 1, "state": "sent", "next_at": None}, "attempt 1 of 11, sent"),
     ],
 )
-def test_where_it_stands_is_told_in_one_clause(changes: dict[str, object], told: str) -> None:
-    assert failed_send("outbox1", **changes).describe() == told
+def test_the_attempts_are_described_in_one_clause(changes: dict[str, object], clause: str) -> None:
+    assert failed_send("outbox1", **changes).describe() == clause
 
 
 def test_the_shard_that_waits_for_nothing_is_the_most_urgent() -> None:

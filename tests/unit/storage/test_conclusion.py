@@ -62,7 +62,7 @@ def test_the_first_run_makes_the_state(storage: Home):
     assert (status.status, status.steps[-1].reason) == ("concluded", "2 records committed")
 
 
-def test_the_next_run_changes_only_what_it_tells(storage: Home):
+def test_the_next_run_changes_only_what_it_sends(storage: Home):
     concluded(storage, approved(storage, VEHICLES, 1, [Held("car1"), Held("car2"), Held("car3")]))
 
     pointer = concluded(
@@ -110,7 +110,7 @@ def test_sequence_and_state_never_go_back(storage: Home):
     assert storage.publication("vehicles").outboxes.status("outbox1").status == "concluded"
 
 
-class StoodStill(Home):
+class PausedHome(Home):
     """Lets others do something while the first file of a new state is written."""
 
     def __init__(self, root: str, others: Callable[[], object]) -> None:
@@ -126,7 +126,7 @@ class StoodStill(Home):
                 others()
 
 
-def test_who_stood_still_while_others_concluded_takes_nothing_back(storage: Home):
+def test_a_process_that_was_paused_while_others_concluded_reverts_nothing(storage: Home):
     concluded(storage, approved(storage, VEHICLES, 1, [Held(f"car{number}") for number in range(20)]))
     second = approved(storage, VEHICLES, 2, [Held("car1", "b")])
 
@@ -135,7 +135,7 @@ def test_who_stood_still_while_others_concluded_takes_nothing_back(storage: Home
         concluded(storage, approved(storage, VEHICLES, 3, [Held("car1", "c"), Held("car99")]))
 
     with pytest.raises(RetriableError, match="moved on by another process meanwhile"):
-        concluded(StoodStill(storage.root, others), second)
+        concluded(PausedHome(storage.root, others), second)
 
     assert storage.publication("vehicles").state.pointer().sequence == 3
     assert held(storage, "vehicles").keys() >= {"car0", "car99"}
@@ -148,7 +148,7 @@ def test_a_debt_that_is_noted_while_a_run_is_concluded_stays(storage: Home):
 
     with pytest.raises(RetriableError):
         concluded(
-            StoodStill(storage.root, lambda: require_full_run(storage.publication("vehicles"), "it was paused")), first
+            PausedHome(storage.root, lambda: require_full_run(storage.publication("vehicles"), "it was paused")), first
         )
 
     assert concluded(storage, first).full_run_due == "it was paused"
@@ -224,7 +224,7 @@ def test_deltas_that_outgrow_a_fifth_of_the_base_are_merged(storage: Home):
     assert (merged.files, merged.rows, merged.identities) == (("base-000000000003.parquet",), (19,), 19)
     assert held(storage, "vehicles", merged)["car3"] == "b"
     assert last.files == ("base-000000000003.parquet", "delta-000000000004.parquet")
-    # Files of the generation before stay one run longer, for whoever reads them just now.
+    # Files of the generation before stay one run longer, because another process may be reading them.
     assert storage.files(FOLDER.state(), ".parquet") == list(last.files)
 
 
@@ -283,7 +283,7 @@ DELTAS = st.lists(
 
 @settings(deadline=None, max_examples=25)
 @given(deltas=DELTAS)
-def test_after_any_runs_the_state_is_what_they_told_and_knows_its_size(
+def test_after_any_runs_the_state_is_what_they_sent_and_knows_its_size(
     tmp_path_factory: pytest.TempPathFactory, deltas: list[list[Held]]
 ):
     storage = Home(str(tmp_path_factory.mktemp("home")))

@@ -1,4 +1,4 @@
-"""Documents on storage say of which format they are, and an earlier Contexture can tell that it doesn't know one."""
+"""Documents on storage say of which format they are, and an earlier Contexture notices one that it does not know."""
 
 from __future__ import annotations
 

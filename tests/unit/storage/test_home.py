@@ -126,7 +126,7 @@ def test_a_full_disk_is_retriable_and_says_where_to_make_room(tmp_path: Path):
 
 
 @pytest.mark.parametrize("root", ["nosuch://bucket/folder", "fsspec+nosuch://bucket"])
-def test_an_address_that_nobody_knows_is_a_configuration_error(root: str):
+def test_an_address_of_no_known_filesystem_is_a_configuration_error(root: str):
     with pytest.raises(ConfigurationError, match="can not be opened") as error:
         Home(root)
 
@@ -151,16 +151,16 @@ def test_what_follows_the_question_mark_of_an_address_is_not_quoted():
 
 
 def test_an_object_store_that_is_away_when_it_is_opened_is_retriable(monkeypatch: pytest.MonkeyPatch):
-    told = (
+    reason = (
         "When resolving region for bucket 'bucket': AWS Error NETWORK_CONNECTION during HeadBucket operation: "
         "curlCode: 6, Could not resolve hostname"
     )
-    _opening_fails(monkeypatch, told)
+    _opening_fails(monkeypatch, reason)
 
     with pytest.raises(RetriableError) as error:
         Home("s3://bucket/home")
 
-    assert error.value.message == f"the storage 's3://bucket/home' does not answer: {told}"
+    assert error.value.message == f"the storage 's3://bucket/home' does not answer: {reason}"
     assert error.value.next_step == (
         "see that it runs and is reached from here, then retry the task: nothing is lost or sent twice"
     )
@@ -190,9 +190,9 @@ def test_the_home_is_what_the_environment_says(monkeypatch: pytest.MonkeyPatch):
     assert home_uri() == "s3://bucket/contexture"
 
 
-def _opening_fails(monkeypatch: pytest.MonkeyPatch, told: str) -> None:
+def _opening_fails(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
     def from_uri(address: str) -> None:
-        raise OSError(told)
+        raise OSError(reason)
 
     monkeypatch.setattr(file_tree.fs, "FileSystem", SimpleNamespace(from_uri=from_uri))
 

@@ -83,7 +83,7 @@ def test_an_object_store_keeps_whole_files(tmp_path: Path) -> None:
     assert shelf.used_bytes() == storage.size(f"air/inbox/{reader.files()[0].name}")
 
 
-def test_what_takes_room_is_told_while_a_run_takes_files_out(tmp_path: Path) -> None:
+def test_used_bytes_are_counted_while_a_run_takes_files_out(tmp_path: Path) -> None:
     class Emptied(Home):
         def files(self, folder: str, suffix: str = "") -> list[str]:
             # As it was a moment ago.
@@ -142,7 +142,7 @@ def test_what_arrives_while_the_disk_is_waited_for_goes_into_one_file() -> None:
     assert bodies(shelf.files) == [[b"1"], [b"2", b"3", b"4"]]
 
 
-def test_times_rise_strictly_though_the_clock_stands_or_goes_back(tmp_path: Path) -> None:
+def test_times_rise_strictly_though_the_clock_stops_or_goes_back(tmp_path: Path) -> None:
     ticks = iter([5_000_000, 5_000_000, 3_000_000])
     storage = Home(str(tmp_path))
     write_all(storage.publication("air").open_inbox_folder(), [b"1", b"2", b"3"], clock_ns=lambda: next(ticks))
@@ -195,7 +195,7 @@ def test_entries_of_several_writers_are_ordered_by_time_sequence_and_writer(tmp_
     assert b"".join(entry.body for entry in reader.entries(reader.files())) == b"123456"
 
 
-def test_a_full_disk_is_told_and_the_next_notification_is_kept_when_there_is_room() -> None:
+def test_a_full_disk_is_reported_and_the_next_notification_is_kept_when_there_is_room() -> None:
     shelf = FullShelf()
     writer = InboxWriter(shelf)
     with pytest.raises(InboxUnavailableError, match="No space left on device"):
@@ -212,9 +212,9 @@ def test_an_inbox_takes_no_more_than_its_maximum_and_takes_again_when_room_was_m
     shelf.full = False
     writer = InboxWriter(shelf, maximum_bytes=1000)
     writer.submit(HEADERS, b"x" * 800).result(timeout=10)
-    with pytest.raises(InboxUnavailableError, match="full") as told:
+    with pytest.raises(InboxUnavailableError, match="full") as raised:
         writer.submit(HEADERS, b"y" * 800).result(timeout=10)
-    assert told.value.retry_after_seconds == 30
+    assert raised.value.retry_after_seconds == 30
     shelf.files.clear()
     writer.submit(HEADERS, b"z" * 800).result(timeout=10)
     writer.close()
@@ -294,12 +294,12 @@ def test_a_crash_between_any_two_steps_loses_nothing_acknowledged_and_shows_noth
     except PowerLostError:
         pass
     found = [body for file in bodies(disk.after_power_returns()) for body in file]
-    # The one that was under way may be there, whole, though nobody was told so.
+    # The one that was under way may be there, whole, though no sender received a confirmation.
     assert found in (acknowledged, [*acknowledged, b"%d" % len(acknowledged)])
 
 
 @given(st.lists(st.binary(max_size=50), min_size=1, max_size=4), st.data())
-def test_a_file_that_lost_its_end_or_a_bit_is_told_and_gives_no_wrong_entry(contents, data) -> None:
+def test_a_file_that_lost_its_end_or_a_bit_is_reported_and_gives_no_wrong_entry(contents, data) -> None:
     entries = [InboxEntry(number, number, HEADERS, body) for number, body in enumerate(contents)]
     whole = encode_file([encode_entry(entry) for entry in entries])
     cut = data.draw(st.integers(0, len(whole) - 1))

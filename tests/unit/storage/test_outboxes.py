@@ -90,7 +90,7 @@ def test_pending_outboxes_come_in_order_of_sequence(storage: Home):
     assert [item.outbox for item in outboxes.all()] == ["a", "b", "d", "c"]
 
 
-def test_an_outbox_killed_before_its_status_was_written_blocks_nobody(storage: Home):
+def test_an_outbox_killed_before_its_status_was_written_blocks_no_other(storage: Home):
     outboxes = moved(storage)
     storage.remove(FOLDER.status("first"))
 

@@ -71,7 +71,7 @@ def test_what_has_no_name_stays_where_it_is(storage: Home) -> None:
     assert (chosen(storage), noted(storage)) == (("urn:a",), [3])
 
 
-def test_nothing_to_ask_for_is_told(storage: Home) -> None:
+def test_nothing_to_request_is_an_error(storage: Home) -> None:
     refuse(storage, (9, None, "urn-missing"))
 
     with pytest.raises(ConfigurationError, match="nothing says which structures they are"):

@@ -291,8 +291,8 @@ def test_what_a_registry_did_is_sent_again_in_its_own_transactions(storage: Home
     again = replay(storage.publication(owner.name), order(storage, owner))
 
     rows = [row for batch in OutboxShardReader(storage, again, 0).batches(0) for row in batch.to_pylist()]
-    told = [(row["transaction"], row["value"], row["header:contexture_registry_transaction"]) for row in rows]
-    assert told == [
+    sent = [(row["transaction"], row["value"], row["header:contexture_registry_transaction"]) for row in rows]
+    assert sent == [
         (0, b"11", b"11"),
         (0, b"11", b"11"),
         (1, None, b"12"),
@@ -321,7 +321,7 @@ def test_an_interval_that_lacks_a_run_is_refused_and_says_which(storage: Home):
     assert storage.publication("vehicles").outboxes.pending() == []
 
 
-def test_what_is_there_is_sent_when_that_is_enough_and_what_is_missing_stays_told(storage: Home):
+def test_what_is_there_is_sent_when_that_is_enough_and_what_is_missing_stays_in_the_manifest(storage: Home):
     archive(storage, HISTORY, 1, [records("a")])
     archive(storage, HISTORY, 3, [records("c")], received=NOON + DAY / 2)
 
@@ -345,7 +345,7 @@ def test_an_interval_of_which_nothing_is_left_says_what_was_there(storage: Home)
         )
 
 
-def test_old_values_are_sent_over_newer_ones_only_when_somebody_wants_it(storage: Home):
+def test_old_values_are_sent_over_newer_ones_only_when_the_order_allows_it(storage: Home):
     archive(storage, LATEST, 1, [records("a", "b")], [Held("a", sequence=1), Held("b", sequence=1)])
     archive(storage, LATEST, 2, [records("a")], [Held("a", "x", sequence=2)], received=NOON + DAY)
 

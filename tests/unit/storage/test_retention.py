@@ -178,7 +178,7 @@ def test_nothing_is_taken_for_fruitless_where_a_manifest_can_not_be_read(storage
     assert left(storage, folders) == list(folders)
 
 
-def test_an_order_that_nobody_can_read_keeps_no_landing(storage: Home):
+def test_an_order_that_cannot_be_read_keeps_no_landing(storage: Home):
     folders = failed(storage, "broken", 1)
     concluded(storage, 1, "car1")
     storage.write(FOLDER.order("broken"), b"{")

@@ -60,7 +60,7 @@ def test_finding_is_a_dict_lookup(held: list[bytes], asked: list[bytes]):
     assert found == [contents.get(identity) for identity in wanted]
 
 
-def test_identities_that_share_their_first_eight_bytes_are_told_apart():
+def test_identities_that_share_their_first_eight_bytes_are_distinguished():
     shared = [b"12345678" + bytes([number]) * 8 for number in range(50)]
     table = pa.table(
         {
