@@ -31,8 +31,8 @@ def test_every_service_path_gets_a_walk_for_bodies_and_one_for_identities() -> N
 
 
 def test_readers_leave_the_broker_alone_for_as_long_as_the_option_says() -> None:
-    assert Selection(pause_milliseconds="250").patience.pause_seconds == 0.25
-    assert Selection().patience.pause_seconds == 0
+    assert Selection(pause_milliseconds="250").budget.pause_seconds == 0.25
+    assert Selection().budget.pause_seconds == 0
 
 
 def test_a_misspelt_option_is_refused_with_the_nearest_one() -> None:

@@ -85,7 +85,7 @@ class Stage:
         assert result.outbox is not None
         outboxes.set_status(result.outbox, "approved", reason="a test says so")
         conclude(
-            self.storage.publication(self.publication.name),
+            self.storage.publication(owner.name),
             outboxes.manifest(result.outbox),
             cluster=None,
             target=None,
