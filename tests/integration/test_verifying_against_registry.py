@@ -15,12 +15,11 @@ from builders.whole_runs import Lasting, WholeRuns
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.kafka import TopicRecord, read_committed
 from contexture.operations.verification.against_source import verify_against_source
-from contexture.operations.verification.answerable import check_answerable
 from contexture.operations.verification.comparison import BASELINE
 from contexture.operations.verification.registry_view import RegistryView, open_registry_view
 from contexture.operations.verification.result import Verification
 from contexture.operations.verification.source_comparison import BEHIND
-from contexture.operations.verification.source_view import Met
+from contexture.operations.verification.source_view import Met, check_answerable
 from contexture.operations.verification.topics import KafkaTopics
 from contexture.publications import Publication
 from contexture.sources.sdmx.registry import RegistryConnection

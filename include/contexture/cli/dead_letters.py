@@ -38,9 +38,9 @@ def show_dead_letters(
     Exit codes: 0 done, whether there are any or not; 2 there is no such publication, connection or topic, or it may not
     be read; 3 brokers are away.
     """
-    from contexture.operations.actions.dead_letters import refused
+    from contexture.operations.actions.topic_reading import read_dead_letters
 
-    topic, found = refused(name, files, last=last, timeout_seconds=timeout_seconds)
+    topic, found = read_dead_letters(name, files, last=last, timeout_seconds=timeout_seconds)
     if as_json:
         document = {"publication": name, "topic": topic, "dead_letters": [_document(each) for each in found]}
         typer.echo(json.dumps(document, ensure_ascii=False, indent=2))

@@ -80,11 +80,11 @@ def _access(host: str, token_file: Path | None, *, without_credentials: bool) ->
 
 def _notified(files: list[Path]) -> list[Publication]:
     from contexture.errors import ConfigurationError
-    from contexture.operations.environment import DEFAULT_FOLDER, FOLDER_VARIABLE
+    from contexture.operations.environment import publications_folder
     from contexture.publications import discover
     from contexture.reception.targets import receives_notifications
 
-    paths = files or [Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)]
+    paths = files or [publications_folder()]
     found = discover(*paths)
     for loaded in found:
         if loaded.error is not None:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from contexture.cli.output import FORMATS, time_span
+from contexture.errors import ConfigurationError
 
 app = typer.Typer(add_completion=False)
 
@@ -49,7 +50,30 @@ def report_publication(
     Exit codes: 0 written; 2 there is no such publication or run, or the file can't be written; 3 the storage did not
     answer.
     """
-    from contexture.operations.reports.export import rendered, written
+    from contexture.operations.reports.build import report_of_home
+    from contexture.operations.reports.html import page
+    from contexture.operations.reports.model import ReportPeriod
+    from contexture.operations.reports.selection import LAST
 
     since, until = time_span(since, until)
-    written(rendered(name, since=since, until=until, last=last, run=run, form=form.value), out)
+    if run is not None and (since, until, last) != (None, None, None):
+        raise ConfigurationError(
+            "--run is about one run, and --since, --until and --last about several", next_step="leave one of them out"
+        )
+    if (since, until, last, run) == (None, None, None, None):
+        last = LAST
+    found = report_of_home(name, ReportPeriod(since=since, until=until, last=last, run=run))
+    _write(found.to_json() + b"\n" if form is ReportFormat.JSON else page(found), out)
+
+
+def _write(content: bytes, out: Path | None) -> None:
+    if out is None:
+        typer.echo(content.decode(), nl=False)
+        return
+    try:
+        out.write_bytes(content)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{out} cannot be written: {error.strerror}", next_step="name a file in a folder that is there"
+        ) from error
+    typer.echo(f"wrote {out} ({len(content):,} bytes)", err=True)

@@ -201,10 +201,15 @@ FOLDER_VARIABLE = "CONTEXTURE_PUBLICATIONS"
 DEFAULT_FOLDER = Path("include/publications")
 
 
+def publications_folder() -> Path:
+    """Returns the folder that CONTEXTURE_PUBLICATIONS names, or the default one."""
+    return Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)
+
+
 def known_publications() -> list[Publication]:
     """Those with a good file; none where there is no folder of publications."""
     try:
-        loaded = discover(Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER))
+        loaded = discover(publications_folder())
     except ConfigurationError:
         return []
     return [each.publication for each in loaded if each.publication is not None]
@@ -213,12 +218,12 @@ def known_publications() -> list[Publication]:
 def named_publication(name: str, files: Path | None) -> Publication:
     """The publication of that name, of a file or folder; of CONTEXTURE_PUBLICATIONS when none is given.
 
-    Files of others may be wrong: as in Airflow, they stand in no one's way.
+    Files of others may be wrong: as in Airflow, they block no other publication.
 
     Raises:
         ConfigurationError: there is none, or it may be in a file that is no good publication.
     """
-    folder = files or Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)
+    folder = files or publications_folder()
     loaded = discover(folder)
     known = {each.publication.name: each.publication for each in loaded if each.publication is not None}
     if name in known:

@@ -9,9 +9,8 @@ from pydantic import JsonValue
 
 from contexture.errors import ConfigurationError
 from contexture.operations.verification.against_source import open_source_view
-from contexture.operations.verification.answerable import check_answerable, is_answerable
 from contexture.operations.verification.report import Reported
-from contexture.operations.verification.source_view import SourceView
+from contexture.operations.verification.source_view import SourceView, check_answerable, is_answerable
 from contexture.operations.verification.topics import KafkaTopics
 from contexture.publications import Publication
 from contexture.storage.home import Home

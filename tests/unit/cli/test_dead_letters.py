@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from contexture.cli.dead_letters import _document, _lines
-from contexture.operations.actions.dead_letters import latest
+from contexture.operations.actions.topic_reading import latest_records
 from contexture.sending.dead_letters import RefusedRecord
 
 FILE = "name: vehicles\nsource: {{kind: ngsi, connection: context_broker, service: a, service_path: /b}}\n{more}"
@@ -82,4 +82,4 @@ def test_the_last_are_shown_in_the_order_of_their_times():
     first = replace(LETTER, position=1, place=(1, 0))
     later = replace(LETTER, position=2, at=NOON + timedelta(hours=1), place=(0, 0))
     undated = replace(LETTER, position=3, at=None)
-    assert [each.position for each in latest([later, undated, first], 2)] == [1, 2]
+    assert [each.position for each in latest_records([later, undated, first], 2)] == [1, 2]

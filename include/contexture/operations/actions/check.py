@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from contexture.operations.actions.preview import Preview
     from contexture.operations.actions.structure_preview import StructurePreview
 
-from contexture.operations.environment import DEFAULT_FOLDER, FOLDER_VARIABLE
+from contexture.operations.environment import publications_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ def check(files: list[Path], preview_from: PreviewFrom) -> list[Checked]:
     Raises:
         ConfigurationError: a path or the sample file isn't there or can't be read.
     """
-    paths = files or [Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)]
+    paths = files or [publications_folder()]
     loaded = discover(*paths)
     if not loaded:
         raise ConfigurationError(

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import metadata
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 from uuid import uuid4
 
@@ -25,7 +24,7 @@ from contexture.monitoring.database import DATABASE_VARIABLE, NO_TABLES, databas
 from contexture.operations import environment
 from contexture.operations.actions.source_check import CheckOutcome
 from contexture.operations.airflow_client import URL_VARIABLE, AirflowClient, AirflowCredentials
-from contexture.operations.environment import DEFAULT_FOLDER, FOLDER_VARIABLE, known_publications
+from contexture.operations.environment import FOLDER_VARIABLE, known_publications, publications_folder
 from contexture.operations.pools import POOLS
 from contexture.operations.status.status import OperationsReader
 from contexture.publications import Publication, discover
@@ -220,19 +219,17 @@ def _apart(at: datetime | None, before: float, after: float) -> float:
 
 
 def _publications() -> PointFound:
-    loaded = discover(_folder())
+    loaded = discover(publications_folder())
     broken = [each.path.name for each in loaded if each.publication is None]
     if broken:
         return PointFound("error", f"{len(broken)} can't be used: {', '.join(broken)}", "run: contexture check")
     if not loaded:
         return PointFound(
-            "warning", f"there is none in {_folder()}", f"write one, or set {FOLDER_VARIABLE} as Airflow has it"
+            "warning",
+            f"there is none in {publications_folder()}",
+            f"write one, or set {FOLDER_VARIABLE} as Airflow has it",
         )
-    return PointFound("ok", f"{len(loaded)} in {_folder()}")
-
-
-def _folder() -> Path:
-    return Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)
+    return PointFound("ok", f"{len(loaded)} in {publications_folder()}")
 
 
 def _formats() -> PointFound:

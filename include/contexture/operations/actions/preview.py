@@ -214,21 +214,7 @@ def from_broker(connection: BrokerConnection, publication: NgsiPublication, limi
 
 
 def _of_path(broker: Broker, publication: NgsiPublication, path: str, limit: int) -> Iterator[SampleEntity]:
-    source = publication.source
-    query = EntityQuery(
-        service_path=path,
-        types=source.types,
-        ids=source.ids,
-        id_pattern=source.id_pattern,
-        type_pattern=source.type_pattern,
-        mq=source.metadata_query,
-        q=source.query,
-        attributes=source.attributes,
-        georel=source.georel,
-        geometry=source.geometry,
-        coords=source.coords,
-        page_size=limit,
-    )
+    query = EntityQuery.of_source(publication.source, path, limit)
     hint = None if fields.is_wildcard(path) else path
     page = next(broker.scan(query, deadline_seconds=_DEADLINE_SECONDS), None)
     if page is not None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from contexture.errors import ConfigurationError
 from contexture.kafka import TopicFilter
@@ -17,7 +15,7 @@ from contexture.monitoring import RunTables
 from contexture.monitoring.rows import TransactionRow, TransactionStatus
 from contexture.operations import environment
 from contexture.operations.actions.connection_check import settings_of
-from contexture.operations.environment import DEFAULT_FOLDER, FOLDER_VARIABLE, named_publication
+from contexture.operations.environment import FOLDER_VARIABLE, named_publication, publications_folder
 from contexture.operations.recovery.checks import candidates, check_differences, check_rebuildable
 from contexture.operations.recovery.state import Rebuilding, RebuiltState, rebuilding
 from contexture.operations.verification.topics import KafkaTopics
@@ -25,9 +23,7 @@ from contexture.publications import Publication, discover, load_publications
 from contexture.sending import Ledger, LedgerEntry, SenderNames
 from contexture.sending.ledger import ledger_history
 from contexture.sending.ledger_rebuild import RebuiltShard, planned_rebuild, write_rows
-from contexture.storage.delivery import (
-    KnownLedger,
-)
+from contexture.storage.delivery import KnownLedger
 from contexture.storage.manifests import ShardManifest
 from contexture.storage.publication_store import PublicationStore
 
@@ -125,12 +121,12 @@ def opened(
         name: of the publication.
         pattern: of the topics to read; None for those that may hold its records.
         only_differences: the run that follows is to send only what differs.
-        report: gets a sentence now and then.
+        report: receives sentences about the progress.
 
     Raises:
         ConfigurationError: there is no such publication or connection, or its state can't be made from topics.
     """
-    known = _publications()
+    known = {publication.name: publication for publication in load_publications(publications_folder())}
     if name not in known:
         raise ConfigurationError(
             f"there is no publication {name}",
@@ -147,11 +143,6 @@ def opened(
     store = environment.open_home().publication(name)
     with rebuilding(store, publication, topics, names, others=others, report=report) as made:
         yield made
-
-
-def _publications() -> dict[str, Publication]:
-    folder = Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)
-    return {publication.name: publication for publication in load_publications(folder)}
 
 
 _CLAIM = -1
@@ -182,10 +173,7 @@ def rebuild_tables(tables: RunTables, store: PublicationStore, ledger: Iterable[
     Rows that are there already and that neither holds stay. Runs are not restored: Airflow has them, and neither
     ledger nor storage keep what they were called.
 
-    Args:
-        tables: what is written to.
-        store: of the publication.
-        ledger: shards and rows, those of a shard in order.
+    `ledger`: shards and rows, those of a shard in order.
 
     Raises:
         RetriableError: the database or the storage did not answer.
@@ -274,7 +262,7 @@ def rebuilt(names: Sequence[str]) -> Iterator[Rebuilt]:
 
 
 def _chosen(names: Sequence[str]) -> list[Publication]:
-    folder = Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)
+    folder = publications_folder()
     known = {each.publication.name: each.publication for each in discover(folder) if each.publication is not None}
     if missing := [name for name in names if name not in known]:
         raise ConfigurationError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contexture.errors import ConfigurationError, ContextureError, RetriableError
-from contexture.operations.environment import DEFAULT_FOLDER, FOLDER_VARIABLE
+from contexture.operations.environment import publications_folder
 from contexture.publications import LoadedPublication, Publication, SdmxPublication, discover
 from contexture.records.cloudevents.change_events import RunReference
 from contexture.records.messages.envelopes import StructureContent, StructureEnvelope
@@ -92,7 +91,7 @@ def publications(files: Sequence[Path]) -> list[LoadedPublication]:
     Raises:
         ConfigurationError: one is neither.
     """
-    folder = Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)
+    folder = publications_folder()
     if not files:
         return _of_registries_if_any(discover(folder))
     there = {each.publication.name: each for each in discover(folder) if each.publication} if folder.is_dir() else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,7 @@ from contexture.kafka import TopicSpec
 from contexture.kafka.topics import TopicChange, TopicsPlan, apply_plan, plan_topics
 from contexture.operations import environment
 from contexture.operations.actions.connection_check import settings_of
-from contexture.operations.environment import DEFAULT_FOLDER, FOLDER_VARIABLE
+from contexture.operations.environment import publications_folder
 from contexture.publications import Publication, load_publications
 from contexture.publications.delivery import KEY_NONE
 from contexture.sending.topics import dead_letter_spec, topic_spec
@@ -68,7 +67,7 @@ def applied(paths: Sequence[Path], progress: Callable[[str], None], *, grow_keye
 
 
 def _wanted(paths: Sequence[Path]) -> dict[str, DesiredTopics]:
-    given = paths or [Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)]
+    given = paths or [publications_folder()]
     return wanted(environment.open_home(), _publications(given))
 
 

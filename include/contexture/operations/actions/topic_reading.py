@@ -1,17 +1,20 @@
-"""The newest records of topics, named or those that a publication has sent to."""
+"""The newest records of topics, and the dead letters of a publication, by the connections of the environment."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 
 from contexture.errors import ConfigurationError
-from contexture.kafka import TopicRecord
+from contexture.kafka import TopicRecord, read_committed
 from contexture.kafka.reader import newest_records
 from contexture.operations import environment
 from contexture.operations.actions.connection_check import settings_of
 from contexture.operations.actions.topic_plan import topics_of
 from contexture.operations.environment import named_publication
+from contexture.sending.dead_letters import RefusedRecord, refused_records
 
 DEFAULT_CONNECTION = "kafka_default"
 
@@ -28,14 +31,9 @@ class Newest:
 def newest(
     topics: Sequence[str], publication: str | None, connection: str | None, *, count: int, timeout_seconds: float
 ) -> Newest:
-    """The newest records of the topics named and of those that a publication has sent to.
+    """Returns the newest `count` records of the topics named and of those that a publication has sent to.
 
-    Args:
-        topics: their names.
-        publication: the name of a publication; its connection is taken where none is given.
-        connection: id of a Kafka connection of the environment.
-        count: of records, of all topics together.
-        timeout_seconds: how long brokers may be silent.
+    The connection is the publication's where none is given.
 
     Raises:
         ConfigurationError: a topic, the publication or the connection isn't there, or it has sent to no topic yet.
@@ -58,3 +56,32 @@ def _sent_to(publication: str, topics: list[str]) -> list[str]:
             next_step=f"start it, and look at its first run with: contexture status {publication}",
         )
     return topics
+
+
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+def read_dead_letters(
+    name: str, files: Path | None, *, last: int, timeout_seconds: float
+) -> tuple[str, tuple[RefusedRecord, ...]]:
+    """The dead-letter topic of a publication, and the last records there, the earliest first.
+
+    Raises:
+        ConfigurationError: there is no such publication, connection or topic, or it may not be read.
+        RetriableError: the brokers did not answer.
+    """
+    publication = named_publication(name, files)
+    topic = publication.dead_letter_topic
+    if topic is None:
+        raise ConfigurationError(
+            f"{name} has no dead letters: what can never be sent stops it",
+            next_step="set publish.on_failure: dead-letter, if such records must not stop it",
+        )
+    settings = settings_of(publication.publish.connection)
+    records = read_committed(settings, [topic], timeout_seconds=timeout_seconds)
+    return topic, latest_records(refused_records(records), last)
+
+
+def latest_records(found: Iterable[RefusedRecord], last: int) -> tuple[RefusedRecord, ...]:
+    """Returns the last of the records by time, because partitions are read in order."""
+    return tuple(sorted(found, key=lambda each: (each.at or _LONG_AGO, each.place))[-last:])

@@ -12,10 +12,9 @@ from contexture.operations import environment
 from contexture.operations.actions.connection_check import settings_of
 from contexture.operations.environment import named_publication
 from contexture.operations.verification.against_source import open_source_view
-from contexture.operations.verification.answerable import check_answerable
 from contexture.operations.verification.report import Reported, verify_and_report
 from contexture.operations.verification.result import Against
-from contexture.operations.verification.source_view import SourceView
+from contexture.operations.verification.source_view import SourceView, check_answerable
 from contexture.operations.verification.topics import KafkaTopics
 from contexture.publications import NgsiPublication, Publication
 from contexture.sources.http.connection import BrokerConnection

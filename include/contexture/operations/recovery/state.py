@@ -19,7 +19,7 @@ from contexture.errors import ConfigurationError
 from contexture.events import identity_hash
 from contexture.operations.recovery.checks import check_differences, check_rebuildable, check_settled, nothing_sent
 from contexture.operations.recovery.ownership import Gathered, LastRecords, may_share, owner_of, value_reader
-from contexture.operations.scratch import scratch_database
+from contexture.operations.verification.comparison import scratch_database
 from contexture.operations.verification.result import shown_name
 from contexture.operations.verification.topics import ReplicaTopics, TopicSnapshot
 from contexture.publications import Publication
@@ -204,8 +204,7 @@ def rebuilding(
     """Reads topics, and says what state they make; nothing is written until `Rebuilding.write`.
 
     Args:
-        store: of the publication.
-        publication: whose state is lost, or holds less than the topics.
+        store, publication: whose state is lost, or holds less than the topics.
         topics: where they are read.
         names: of the topics that may hold its records.
         others: publications that may send to the same topics: what they may have sent is left alone.

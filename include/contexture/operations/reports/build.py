@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
 
 from contexture.errors import DefectError
 from contexture.monitoring.history import History
+from contexture.operations import environment
 from contexture.operations.reports.model import (
     ExpectationOutcome,
     ExpectationOverTime,
@@ -26,6 +27,7 @@ from contexture.operations.reports.model import (
 from contexture.operations.reports.selection import KeptOutbox, KeptRun, kept_outboxes, last_runs, select_runs
 from contexture.operations.status.dead_letters import of_outbox
 from contexture.operations.status.sources import Tables
+from contexture.operations.status.status import OperationsReader
 from contexture.publications import Publication
 from contexture.records.changes.attribute_types import AttributeTypes
 from contexture.storage.home import Home
@@ -209,6 +211,13 @@ class ReportSources:
     home: Home
     tables: Tables
     now: datetime
+
+
+def report_of_home(publication: str, period: ReportPeriod) -> QualityReport:
+    """Builds the report from the home and the tables that the environment names; raises as `quality_report`."""
+    home = environment.open_home()
+    environment.stores(home, publication)
+    return quality_report(ReportSources(home, OperationsReader(home).tables(), datetime.now(UTC)), publication, period)
 
 
 def quality_report(sources: ReportSources, publication: str, period: ReportPeriod) -> QualityReport:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final
 
 from pydantic import computed_field
@@ -17,7 +15,7 @@ from contexture.monitoring.alerts import PendingSend
 from contexture.monitoring.database import NO_TABLES
 from contexture.monitoring.rows import TransactionRow
 from contexture.operations import environment
-from contexture.operations.environment import DEFAULT_FOLDER, FOLDER_VARIABLE
+from contexture.operations.environment import publications_folder
 from contexture.operations.status.dead_letters import DeadLetterStatus, dead_letter_status
 from contexture.operations.status.health import PublicationHealth
 from contexture.operations.status.sources import PublicationFacts, Sources, Tables, collect_facts, manifest, stored
@@ -445,9 +443,9 @@ def _known(wanted: str, names: Sequence[str]) -> str:
 
 
 def _configured() -> dict[str, Publication] | None:
-    folder = Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)
     try:
-        return {each.publication.name: each.publication for each in discover(folder) if each.publication is not None}
+        loaded = discover(publications_folder())
+        return {each.publication.name: each.publication for each in loaded if each.publication is not None}
     except ConfigurationError:
         return None
 

@@ -13,15 +13,19 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from typing import Final
 
-from contexture.errors import ConfigurationError, DefectError, RetriableError
-from contexture.kafka import TopicRecord
-from contexture.operations.scratch import scratch_database
-from contexture.operations.verification.answerable import check_answerable
+from contexture.errors import DefectError, RetriableError
 from contexture.operations.verification.broker_view import open_broker_view
-from contexture.operations.verification.comparison import BASELINE, ELSEWHERE, MOVING, REMOVED, WITHHELD
-from contexture.operations.verification.expected import Archive
+from contexture.operations.verification.comparison import (
+    BASELINE,
+    ELSEWHERE,
+    MOVING,
+    REMOVED,
+    WITHHELD,
+    ComparisonResult,
+    scratch_database,
+)
 from contexture.operations.verification.registry_view import open_registry_view
-from contexture.operations.verification.result import Kind, Verification
+from contexture.operations.verification.result import Against, Kind, Verification
 from contexture.operations.verification.source_comparison import (
     ABSENT,
     BEHIND,
@@ -37,14 +41,13 @@ from contexture.operations.verification.source_comparison import (
     published_since,
     sample_suspects,
 )
-from contexture.operations.verification.source_view import Met, SourceView
+from contexture.operations.verification.source_view import Met, SourceView, check_answerable
 from contexture.operations.verification.topics import ReplicaTopics, TopicSnapshot
-from contexture.operations.verification.verify import BACKFILLED, Report
+from contexture.operations.verification.verify import REPORT_EVERY, Report, TopicVerification
 from contexture.publications import NgsiPublication, Publication, SdmxPublication
 from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.sdmx.registry import RegistryConnection
 from contexture.storage.publication_store import PublicationStore
-from contexture.storage.replay import BACKFILL_HEADER
 from contexture.storage.state import StatePointer
 
 
@@ -52,10 +55,6 @@ def open_source_view(
     publication: Publication, connection: BrokerConnection | RegistryConnection
 ) -> AbstractContextManager[SourceView]:
     """Returns what opens the source of a publication, and closes it.
-
-    Args:
-        publication: whose source.
-        connection: the broker's or the registry's, as `source.kind` says.
 
     Raises:
         ConfigurationError: the publication cannot be compared with its source.
@@ -68,7 +67,6 @@ def open_source_view(
     raise DefectError("the connection is not of the source's kind", next_step="report this")
 
 
-_REPORT_EVERY: Final = 100_000
 _TRIES: Final = 3
 LOOKED_AT_AGAIN: Final = 10_000
 """How many keys that differ are looked at once more; their identities are in memory."""
@@ -85,14 +83,6 @@ def verify_against_source(
 ) -> Verification:
     """Compares the last record of each key with what the source holds. Writes nothing, neither to Kafka nor to storage.
 
-    Args:
-        store: of the publication, for what state knows of keys.
-        publication: whose topics.
-        topics: where they are read.
-        source: what the publication selects of its source.
-        report: gets a sentence now and then.
-        clock: for tests.
-
     Raises:
         ConfigurationError: the publication cannot be compared with its source, nothing of it was published yet, or the
             source or the topics may not be read.
@@ -103,8 +93,8 @@ def verify_against_source(
     return _SourceVerification(store, publication, topics, source, report).run(clock())
 
 
-class _SourceVerification:
-    """One verification."""
+class _SourceVerification(TopicVerification):
+    against: Against = "source"
 
     def __init__(
         self,
@@ -114,53 +104,33 @@ class _SourceVerification:
         source: SourceView,
         report: Report,
     ) -> None:
-        self._store, self._publication, self._topics, self._source = store, publication, topics, source
-        self._report = report
-        self._archive = Archive(store)
-        self._keeps_history = publication.topics.keep == "history"
-        self._backfilled = 0
+        super().__init__(store, publication, topics, report)
+        self._source = source
 
     def run(self, now: datetime) -> Verification:
         started = time.monotonic()
-        if self._archive.pointer().outbox is None:
-            raise ConfigurationError(
-                f"nothing of publication {self._publication.name} was published yet, so there is nothing to verify",
-                next_step="let it run first",
-            )
+        self._published()
         with self._comparison() as compared:
             # Before the walk: its files are there until the second next run concludes, and a walk may take an hour.
             pointer = self._read_state(lambda pointer: self._know(compared, pointer))
             self._read_source(compared, pointer)
             self._excuse_moving(compared, pointer)
             cut = self._cut(compared.topics())
-            records = compared.find(self._records(cut))
+            records = compared.find(self._read(cut))
             if compared.has_extra():
-                self._excuse_others(compared)
+                compared.excuse(self._held_elsewhere(compared.topics()), ELSEWHERE)
             unjudged, suspects, more = self._sort(compared.suspects(), pointer, cut)
             changed, left = self._look_again(compared, suspects, pointer)
             unjudged.update(changed)
-            if self._backfilled:
-                unjudged[BACKFILLED] = self._backfilled
-            return Verification(
-                publication=self._publication.name,
-                verified_at=now,
-                seconds=round(time.monotonic() - started, 3),
-                against="source",
-                basis="keys",
-                generation=pointer.generation,
-                sequence=pointer.sequence,
-                outbox=pointer.outbox,
-                ledger={shard: entry.sequence for shard, entry in sorted(cut.ledger.items())},
-                topics=len({topic for topic, _ in cut.ends}) + len(cut.missing),
-                partitions=len(cut.ends),
-                missing_topics=cut.missing,
-                held=compared.held(),
-                records=records,
-                compared=compared.compared(),
-                unjudged=dict(unjudged),
-                differences=count_kinds(left, more),
-                samples=tuple(sample_suspects(left)),
+            self._records = records
+            outcome = ComparisonResult(
+                compared.held(),
+                compared.compared(),
+                dict(unjudged),
+                count_kinds(left, more),
+                tuple(sample_suspects(left)),
             )
+            return self._result(pointer, cut, outcome, now=now, started=started)
 
     @contextmanager
     def _comparison(self) -> Iterator[SourceComparison]:
@@ -195,7 +165,7 @@ class _SourceVerification:
 
     def _reported(self, walked: Iterator[Met]) -> Iterator[Met]:
         for number, met in enumerate(walked, start=1):
-            if number % _REPORT_EVERY == 0:
+            if number % REPORT_EVERY == 0:
                 self._report(f"{number} of the source are read")
             yield met
 
@@ -226,28 +196,6 @@ class _SourceVerification:
     def _excuse_moving(self, compared: SourceComparison, pointer: StatePointer) -> None:
         for each in self._archive.moving(pointer.sequence):
             compared.excuse(((topic, key) for topic, key, _ in self._archive.records(each)), MOVING)
-
-    def _excuse_others(self, compared: SourceComparison) -> None:
-        topics = set(compared.topics())
-        for other in map(Archive, self._store.others()):
-            held = other.held(other.pointer())
-            compared.excuse(((each.topic, each.key) for each in held if each.topic in topics), ELSEWHERE)
-
-    def _cut(self, topics: list[str]) -> TopicSnapshot:
-        cut = self._topics.cut(topics)
-        self._report(f"reading {len(cut.ends)} partitions of {len(topics)} topics")
-        return cut
-
-    def _records(self, cut: TopicSnapshot) -> Iterator[TopicRecord]:
-        self._backfilled = 0
-        for number, record in enumerate(self._topics.records(cut), start=1):
-            if number % _REPORT_EVERY == 0:
-                self._report(f"{number} records are read")
-            # A backfill puts older values behind newer ones where a topic keeps both.
-            if self._keeps_history and any(name == BACKFILL_HEADER for name, _ in record.headers):
-                self._backfilled += 1
-            else:
-                yield record
 
     def _sort(
         self, suspects: Iterator[Suspect], pointer: StatePointer, cut: TopicSnapshot
@@ -296,9 +244,9 @@ class _SourceVerification:
             latest = self._read_state(lambda latest: self._excuse_by_state(again, latest))
             self._excuse_moving(again, latest)
             if any(each.verdict == EXTRA for each in suspects):
-                self._excuse_others(again)
+                again.excuse(self._held_elsewhere(again.topics()), ELSEWHERE)
             cut = self._topics.cut({each.topic for each in suspects})
-            again.find(self._records(cut), places)
+            again.find(self._read(cut), places)
             now = {each.place: each for each in again.suspects() if each.place in places}
             published: set[bytes] = set()
             self._read_state(lambda now: published.update(published_since(self._store.state, pointer, now)))
@@ -316,7 +264,7 @@ class _SourceVerification:
         return unjudged, left
 
     def _entity(self, suspect: Suspect) -> bytes | None:
-        """The entity that a key is about, if the source can be asked for it; keys of strangers may be anything."""
+        """The entity that a key is about, if the source can be asked for it; keys of other writers may be anything."""
         entity = suspect.entity
         if entity is None and suspect.key is not None:
             entity = self._source.entity_of_key(suspect.key)

@@ -53,20 +53,7 @@ def queries_of(publication: NgsiPublication) -> Iterator[EntityQuery]:
     # Scopes of NGSI-LD are selected at once, because an entity may have several.
     paths = (",".join(source.service_path),) if source.api == "ngsi-ld" else source.service_path
     for path in paths:
-        yield EntityQuery(
-            service_path=path,
-            types=source.types,
-            ids=source.ids,
-            id_pattern=source.id_pattern,
-            type_pattern=source.type_pattern,
-            q=source.query,
-            mq=source.metadata_query,
-            attributes=source.attributes,
-            georel=source.georel,
-            geometry=source.geometry,
-            coords=source.coords,
-            page_size=source.page_size,
-        )
+        yield EntityQuery.of_source(source, path, source.page_size)
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Final
 
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.operations.scratch import scratch_database
+from contexture.kafka import TopicRecord
 from contexture.operations.verification.comparison import (
     ComparisonResult,
     KeyedComparison,
     ReadRecord,
     RecordComparison,
+    scratch_database,
 )
 from contexture.operations.verification.contents import content_reader
 from contexture.operations.verification.expected import Archive, ArchivedRecord
-from contexture.operations.verification.result import Basis, Verification
+from contexture.operations.verification.result import Against, Basis, Verification
 from contexture.operations.verification.topics import ReplicaTopics, TopicSnapshot
 from contexture.publications import Publication
 from contexture.publications.delivery import KEY_NONE
@@ -34,7 +34,7 @@ from contexture.storage.state import StatePointer
 Report = Callable[[str], None]
 
 _TRIES: Final = 5
-_REPORT_EVERY: Final = 100_000
+REPORT_EVERY: Final = 100_000
 BACKFILLED: Final = "sent by a backfill"
 
 
@@ -52,41 +52,95 @@ def verify(
     report: Report = lambda sentence: None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Verification:
-    """How the topics differ from what was sent. Nothing is written, neither to Kafka nor to storage.
-
-    Args:
-        store: of the publication.
-        publication: whose topics.
-        topics: where they are read.
-        report: gets a sentence now and then.
-        clock: for tests.
+    """Compares the topics with what was sent. Writes nothing, neither to Kafka nor to storage.
 
     Raises:
         ConfigurationError: nothing was published yet, or the topics may not be read.
         RetriableError: the publication moves on faster than it can be looked at, another instance is ahead of this
             home, or Kafka or the storage did not answer.
     """
-    return _Verifying(store, publication, topics, report).run(clock())
+    return _StateVerification(store, publication, topics, report).run(clock())
 
 
-class _Verifying:
-    """One verification."""
+class TopicVerification:
+    """What a verification does against state and against the source alike: it reads topics, and builds the result."""
+
+    against: Against = "sent"
 
     def __init__(
         self, store: PublicationStore, publication: Publication, topics: ReplicaTopics, report: Report
     ) -> None:
-        self._store = store
-        self._publication = publication
+        self._store, self._publication, self._topics, self._report = store, publication, topics, report
         self._archive = Archive(store)
-        self._topics = topics
-        self._report = report
-        self._basis = basis_of(publication)
+        self._basis: Basis = "keys"
         self._keeps_history = publication.topics.keep == "history"
-        self._records = 0
-        self._backfilled = 0
+        self._records = self._backfilled = 0
 
+    def _published(self) -> StatePointer:
+        pointer = self._archive.pointer()
+        if pointer.outbox is None:
+            raise ConfigurationError(
+                f"nothing of publication {self._publication.name} was published yet, so there is nothing to verify",
+                next_step="let it run first",
+            )
+        return pointer
+
+    def _cut(self, topics: list[str]) -> TopicSnapshot:
+        cut = self._topics.cut(topics)
+        self._report(f"reading {len(cut.ends)} partitions of {len(topics)} topics")
+        return cut
+
+    def _read(self, cut: TopicSnapshot) -> Iterator[TopicRecord]:
+        self._records = self._backfilled = 0
+        for record in self._topics.records(cut):
+            self._records += 1
+            if self._records % REPORT_EVERY == 0:
+                self._report(f"{self._records} records are read")
+            # A backfill puts older values behind newer ones where a topic keeps both; on a compacted topic it sends
+            # again what is the newest, and nothing else.
+            if self._keeps_history and any(name == BACKFILL_HEADER for name, _ in record.headers):
+                self._backfilled += 1
+            else:
+                yield record
+
+    def _held_elsewhere(self, topics: list[str]) -> Iterator[tuple[str, bytes | None]]:
+        """Gives the keys that other publications hold in these topics."""
+        wanted = set(topics)
+        for other in map(Archive, self._store.others()):
+            held = other.held(other.pointer())
+            yield from ((each.topic, each.key) for each in held if each.topic in wanted)
+
+    def _result(
+        self, pointer: StatePointer, cut: TopicSnapshot, outcome: ComparisonResult, *, now: datetime, started: float
+    ) -> Verification:
+        unjudged = dict(outcome.unjudged)
+        if self._backfilled:
+            unjudged[BACKFILLED] = self._backfilled
+        return Verification(
+            publication=self._publication.name,
+            verified_at=now,
+            seconds=round(time.monotonic() - started, 3),
+            against=self.against,
+            basis=self._basis,
+            generation=pointer.generation,
+            sequence=pointer.sequence,
+            outbox=pointer.outbox,
+            ledger={shard: entry.sequence for shard, entry in sorted(cut.ledger.items())},
+            topics=len({topic for topic, _ in cut.ends}) + len(cut.missing),
+            partitions=len(cut.ends),
+            missing_topics=cut.missing,
+            held=outcome.held,
+            records=self._records,
+            compared=outcome.compared,
+            unjudged=unjudged,
+            differences=outcome.differences,
+            samples=outcome.samples,
+        )
+
+
+class _StateVerification(TopicVerification):
     def run(self, now: datetime) -> Verification:
-        started = time.monotonic()
+        started, self._basis = time.monotonic(), basis_of(self._publication)
         for _ in range(_TRIES):
             with scratch_database("contexture-verify-") as database:
                 try:
@@ -95,7 +149,7 @@ class _Verifying:
                     # The files of two generations ago are removed.
                     continue
             if looked is not None:
-                return self._document(*looked, now=now, seconds=time.monotonic() - started)
+                return self._result(*looked, now=now, started=started)
         raise RetriableError(
             f"publication {self._publication.name} concludes runs faster than its state can be read",
             next_step="verify it when it has less to do",
@@ -103,12 +157,7 @@ class _Verifying:
 
     def _once(self, database: sqlite3.Connection) -> tuple[StatePointer, TopicSnapshot, ComparisonResult] | None:
         """One look; None when a run was concluded between what is compared."""
-        pointer = self._archive.pointer()
-        if pointer.outbox is None:
-            raise ConfigurationError(
-                f"nothing of publication {self._publication.name} was published yet, so there is nothing to verify",
-                next_step="let it run first",
-            )
+        pointer = self._published()
         look = self._by_keys if self._basis == "keys" else self._by_records
         return look(database, pointer)
 
@@ -131,7 +180,7 @@ class _Verifying:
             compared.expect_moved((topic, key) for topic, key, _ in self._archive.records(each))
         compared.observe(self._found(cut))
         if compared.has_extra():
-            self._excuse_others(compared)
+            compared.belong_elsewhere(self._held_elsewhere(compared.topics()))
         first = sequences[-1] if sequences else None
         return pointer, cut, compared.outcome(removed=self._removed(cut), baseline=self._baseline(first, archived))
 
@@ -151,11 +200,6 @@ class _Verifying:
             compared.sent(self._archive.sent(each, moves=True))
         compared.observe(self._found(cut))
         return pointer, cut, compared.outcome(removed=self._removed(cut))
-
-    def _cut(self, topics: list[str]) -> TopicSnapshot:
-        cut = self._topics.cut(topics)
-        self._report(f"reading {len(cut.ends)} partitions of {len(topics)} topics")
-        return cut
 
     def _moving(self, pointer: StatePointer, cut: TopicSnapshot) -> list[ArchivedRecord] | None:
         """The outboxes of which something may be in the cut; None when a run was concluded meanwhile."""
@@ -177,55 +221,15 @@ class _Verifying:
             )
 
     def _found(self, cut: TopicSnapshot) -> Iterator[ReadRecord]:
-        self._records = self._backfilled = 0
-        for record in self._topics.records(cut):
-            self._records += 1
-            if self._records % _REPORT_EVERY == 0:
-                self._report(f"{self._records} records are read")
-            # On a compacted topic a backfill sends again what is the newest, and nothing else.
-            if self._keeps_history and any(name == BACKFILL_HEADER for name, _ in record.headers):
-                self._backfilled += 1
-            else:
-                yield ReadRecord(record.topic, record.partition, record.key, record.value)
+        for record in self._read(cut):
+            yield ReadRecord(record.topic, record.partition, record.key, record.value)
 
     def _removed(self, cut: TopicSnapshot) -> frozenset[str]:
         """Topics that may have lost records: on a compacted one nothing is ever removed from the beginning."""
         return cut.removed if self._keeps_history else frozenset()
-
-    def _excuse_others(self, compared: KeyedComparison) -> None:
-        topics = set(compared.topics())
-        for other in map(Archive, self._store.others()):
-            held = other.held(other.pointer())
-            compared.belong_elsewhere((each.topic, each.key) for each in held if each.topic in topics)
 
     def _baseline(self, first: int | None, archived: dict[int, ArchivedRecord]) -> int | None:
         """The first run of a registry's publication may have noted what the registry holds, and sent nothing."""
         if first is None or not self._publication.source.has_log:
             return None
         return first if first not in archived or archived[first].manifest.baseline else None
-
-    def _document(
-        self, pointer: StatePointer, cut: TopicSnapshot, outcome: ComparisonResult, *, now: datetime, seconds: float
-    ) -> Verification:
-        unjudged = Counter(outcome.unjudged)
-        if self._backfilled:
-            unjudged[BACKFILLED] = self._backfilled
-        return Verification(
-            publication=self._publication.name,
-            verified_at=now,
-            seconds=round(seconds, 3),
-            basis=self._basis,
-            generation=pointer.generation,
-            sequence=pointer.sequence,
-            outbox=pointer.outbox,
-            ledger={shard: entry.sequence for shard, entry in sorted(cut.ledger.items())},
-            topics=len({topic for topic, _ in cut.ends}) + len(cut.missing),
-            partitions=len(cut.ends),
-            missing_topics=cut.missing,
-            held=outcome.held,
-            records=self._records,
-            compared=outcome.compared,
-            unjudged=dict(unjudged),
-            differences=outcome.differences,
-            samples=outcome.samples,
-        )

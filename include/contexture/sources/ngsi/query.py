@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from contexture.errors import ConfigurationError
+from contexture.publications.source import NgsiSource
 from contexture.sources.http.transport import HttpRequest
 
 LONGEST_ADDRESS = 2000
@@ -119,6 +120,24 @@ class EntityQuery:
     mq: str | None = None
     until: str | None = None
     ids: tuple[str, ...] = ()
+
+    @classmethod
+    def of_source(cls, source: NgsiSource, service_path: str, page_size: int) -> EntityQuery:
+        """Returns the query for what a publication selects below one service path."""
+        return cls(
+            service_path=service_path,
+            types=source.types,
+            ids=source.ids,
+            id_pattern=source.id_pattern,
+            type_pattern=source.type_pattern,
+            q=source.query,
+            mq=source.metadata_query,
+            attributes=source.attributes,
+            georel=source.georel,
+            geometry=source.geometry,
+            coords=source.coords,
+            page_size=page_size,
+        )
 
     def __post_init__(self) -> None:
         if not self.service_path.startswith("/"):

@@ -18,7 +18,6 @@ from builders.states import Held, state_table
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.kafka import TopicRecord
 from contexture.operations.verification.against_source import verify_against_source
-from contexture.operations.verification.answerable import check_answerable
 from contexture.operations.verification.result import Verification
 from contexture.operations.verification.source_comparison import BEHIND, CHANGED, HELD_BACK
 from contexture.operations.verification.source_view import (
@@ -27,6 +26,7 @@ from contexture.operations.verification.source_view import (
     Met,
     QuarantinedEntity,
     SourceHealth,
+    check_answerable,
 )
 from contexture.storage.conclusion import conclude
 from contexture.storage.home import Home
