@@ -66,7 +66,7 @@ def test_one_run_is_shown_alone(contexture):
         (("vehicles", "--run", "outbox9"), "no run or outbox outbox9 is kept"),
         (("vehicles", "--run", "outbox1", "--last", "3"), "--run is about one run"),
         (("vehicles", "--since", "2026-03-02", "--until", "2026-03-01"), "--since is not before --until"),
-        (("vehicles", "--out", "/nowhere/at/all.html"), "can't be written"),
+        (("vehicles", "--out", "/nowhere/at/all.html"), "cannot be written"),
     ],
 )
 def test_what_cannot_be_shown_is_refused_with_what_to_do(contexture, arguments, said):
