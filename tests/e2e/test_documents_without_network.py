@@ -18,6 +18,8 @@ from contexture.operations.reports.html import page
 from contexture.operations.reports.model import ReportPeriod
 from contexture.operations.status.sources import Tables
 from contexture.publications import Publication
+from contexture.storage.file_tree import FileTree
+from contexture.storage.folder import StoredFolder
 from contexture.storage.home import Home
 from e2e.browser import browser, missing
 from spark_jobs.quality.checkpoint import judge
@@ -61,7 +63,7 @@ def judged(folder: Path) -> Path:
     counts = {"read": 8, "accepted": 8, "quarantined": 0, "in_source": 8, "unchanged": 0}
     summary = RunSummary(**counts, newest_modified_at=NOON, reference_time=NOON)
     frames = AcceptedFrames(lambda: pytest.fail("Spark is not needed"), lambda: pa.Table.from_pylist(rows))
-    judge(owner, frames, summary, outbox="outbox1", run="run1", report=str(folder))
+    judge(owner, frames, summary, outbox="outbox1", run="run1", report=StoredFolder(FileTree(str(folder)), ""))
     return folder
 
 

@@ -20,7 +20,6 @@ from builders.structure_runs import registry_publication
 from builders.whole_runs import Lasting, WholeRuns
 from contexture.kafka import read_committed
 from contexture.sources.sdmx.registry import RegistryConnection
-from contexture.storage.orders import StageResult
 from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import pipeline
 
@@ -114,7 +113,8 @@ def test_one_structure_of_190_megabytes_goes_from_a_registry_to_kafka(
         with Peaks() as peaks:
             manifest = runs.ran(owner)
         seconds = time.monotonic() - began
-    result = StageResult.model_validate_json(runs.storage.read(runs.folder.result(manifest.run)))
+    result = runs.storage.publication(runs.name).run(manifest.run).result()
+    assert result is not None
     with capsys.disabled():
         timing = f"{manifest.shards[0].bytes / MEGABYTE:.0f} MB in {seconds:.0f} s: {dict(result.seconds)}"
         print(f"\n{timing}; megabytes of memory: {peaks.megabytes}")

@@ -15,7 +15,6 @@ from builders.whole_runs import Lasting, WholeRuns
 from contexture.kafka import read_committed
 from contexture.publications import Publication
 from contexture.sources.http.connection import BrokerConnection
-from contexture.storage.manifests import QualityVerdict
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import pipeline
@@ -68,11 +67,11 @@ def test_a_relaxed_rule_and_a_retry_bring_the_refused_entity_to_kafka(city: City
     assert after == [("car0", 10), ("car1", "11"), ("car2", 12)]
     assert (again.mode, again.read, again.records, again.retried) == ("changes", 1, 1, first.outbox)
     assert (pointer.outbox, pointer.watermark, pointer.identities) == (again.outbox, first.watermark, 3)
-    quarantine = city.storage.publication(city.publication.name).quarantine(first.outbox)
+    store = city.storage.publication(city.name)
+    quarantine = store.quarantine(first.outbox)
     assert list(quarantine.retried().values()) == [again.outbox]
     assert len(quarantine.chosen(())) == 0
     assert (last.mode, last.records) == ("changes", 0)
-    verdict = QualityVerdict.model_validate_json(city.storage.read(city.folder.verdict(again.outbox)))
-    judged = {result.name for result in verdict.results}
+    judged = {result.name for result in store.outbox(again.outbox).verdict().results}
     assert judged & {"volume", "quarantined-share", "unique-identity"} == set()
     assert "id-present" in judged
