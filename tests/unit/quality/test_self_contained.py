@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexture.storage.home import Home
+from contexture.storage.file_tree import FileTree
+from contexture.storage.folder import StoredFolder
 from spark_jobs.quality.data_docs import copy, self_contained
 
 PAGE = """<!DOCTYPE html>
@@ -142,12 +143,12 @@ def test_the_index_leads_to_what_was_judged_and_says_how_it_ended(tmp_path: Path
     (site / "index.html").write_text(PAGE)
     (site / "static").mkdir()
     (site / "static" / "logo.png").write_bytes(b"png")
-    storage = Home(str(tmp_path / "home"))
-    copy(site, validations, storage, "data_docs")
-    index = storage.read("data_docs/index.html").decode()
+    docs = StoredFolder(FileTree(str(tmp_path / "home")), "data_docs")
+    copy(site, validations, docs)
+    index = docs.read("index.html").decode()
     assert 'href="validations/entities/__none__/20260301T120000.0Z/all.html">entities</a></td><td>1 of 2</td>' in index
     assert 'href="expectations/entities.html"' in index
     assert "&lt;b&gt;own&lt;/b&gt;" in index
     assert "<b>own" not in index
-    assert not storage.exists("data_docs/static")
-    assert b"cdn.example" not in storage.read("data_docs/expectations/entities.html")
+    assert not docs.exists("static")
+    assert b"cdn.example" not in docs.read("expectations/entities.html")

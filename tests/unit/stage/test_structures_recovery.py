@@ -60,7 +60,7 @@ def test_what_was_deleted_meanwhile_is_deleted_by_the_next_full_run(tmp_path: Pa
     world.registry.submit({B: ("changed",)}, delete=[A])
 
     found = rebuild(world)
-    assert (found.found, found.told, found.left_alone) == (3, 3, {})
+    assert (found.found, found.with_content, found.left_alone) == (3, 3, {})
     pointer = world.instances[0].storage.publication("structures").state.pointer()
     assert (pointer.sequence, pointer.full_run_due) == (1, "state was rebuilt from the topics")
     world.instances[0].run("full")
