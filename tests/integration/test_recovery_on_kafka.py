@@ -136,7 +136,7 @@ def test_state_made_from_the_topics_deletes_what_vanished_meanwhile(
     city.remove("car1")
 
     found = city.rebuilt(*options)
-    assert (found["found"], found["told"], found["held"], found["written"]) == (3, 3, 0, True)
+    assert (found["found"], found["with_content"], found["held"], found["written"]) == (3, 3, 0, True)
     assert city.differences() == {}
     # An absence is believed when it was seen twice, as ever.
     runs = [city.ran(city.cars, mode=mode) for mode in (("auto", "full") if not options else ("auto", "auto"))]
