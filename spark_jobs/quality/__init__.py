@@ -12,7 +12,13 @@ import threading
 
 
 def preload() -> threading.Thread:
-    """Imports Great Expectations in the background; anyone who needs it earlier just waits for the import lock."""
+    """Imports Great Expectations in the background, after `pyspark.sql`.
+
+    Great Expectations and the session both import `pyspark.sql`, whose parts import each other. Where two threads do,
+    Python breaks the deadlock of their locks and shows one of them a module that is half done. A stage failed by that
+    once, on a machine with five processes for each core.
+    """
+    importlib.import_module("pyspark.sql")
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
     thread = threading.Thread(target=_import_great_expectations, name="preload-great-expectations", daemon=True)
     thread.start()
