@@ -430,7 +430,7 @@ def verification(**changes: Any) -> VerificationRow:
         "publication": "vehicles",
         "verified_at": NOON,
         "equal": False,
-        "told": "the topics differ from what was sent: 1 extra, of 9 keys",
+        "summary": "the topics differ from what was sent: 1 extra, of 9 keys",
         "sequence": 1,
         "held": 9,
         "records": 10,

@@ -128,7 +128,7 @@ class VerificationRow:
 
     Attributes:
         equal: whether nothing differs.
-        told: the outcome in one clause; never data.
+        summary: the outcome in one clause; never data.
         sequence: of the run whose state was compared.
         held: how many keys or records the topics should hold.
         records: how many were read.
@@ -139,7 +139,7 @@ class VerificationRow:
     publication: str
     verified_at: datetime
     equal: bool
-    told: str
+    summary: str
     sequence: int
     held: int
     records: int

@@ -107,7 +107,7 @@ VERIFICATIONS: Final = Table(
     Column("publication", _NAME, primary_key=True),
     Column("verified_ms", BigInteger, primary_key=True, autoincrement=False),
     Column("equal", Boolean, nullable=False),
-    Column("told", Text, nullable=False),
+    Column("summary", Text, nullable=False),
     Column("sequence", BigInteger, nullable=False),
     Column("held", BigInteger, nullable=False),
     Column("records", BigInteger, nullable=False),

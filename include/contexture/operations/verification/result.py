@@ -104,7 +104,7 @@ def as_row(found: Verification, report: str) -> VerificationRow:
         publication=found.publication,
         verified_at=found.verified_at,
         equal=found.is_equal,
-        told=found.summary,
+        summary=found.summary,
         sequence=found.sequence,
         held=found.held,
         records=found.records,

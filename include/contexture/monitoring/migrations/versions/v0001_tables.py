@@ -95,7 +95,7 @@ def _verifications() -> None:
         sa.Column("publication", _NAME, primary_key=True),
         sa.Column("verified_ms", sa.BigInteger, primary_key=True, autoincrement=False),
         sa.Column("equal", sa.Boolean, nullable=False),
-        sa.Column("told", sa.Text, nullable=False),
+        sa.Column("summary", sa.Text, nullable=False),
         *(sa.Column(name, sa.BigInteger, nullable=False) for name in counts),
         sa.Column("seconds", sa.Float, nullable=False),
         sa.Column("report", sa.Text, nullable=False),
