@@ -432,7 +432,7 @@ def verification(**changes: Any) -> VerificationRow:
         "equal": False,
         "summary": "the topics differ from what was sent: 1 extra, of 9 keys",
         "sequence": 1,
-        "held": 9,
+        "expected": 9,
         "records": 10,
         "missing": 0,
         "extra": 1,

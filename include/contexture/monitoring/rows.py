@@ -130,7 +130,7 @@ class VerificationRow:
         equal: whether nothing differs.
         summary: the outcome in one clause; never data.
         sequence: of the run whose state was compared.
-        held: how many keys or records the topics should hold.
+        expected: how many keys or records the topics should hold.
         records: how many were read.
         missing, extra, different, misordered: how many differ, and how.
         report: path of the page below CONTEXTURE_HOME.
@@ -141,7 +141,7 @@ class VerificationRow:
     equal: bool
     summary: str
     sequence: int
-    held: int
+    expected: int
     records: int
     missing: int
     extra: int

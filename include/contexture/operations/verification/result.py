@@ -106,7 +106,7 @@ def as_row(found: Verification, report: str) -> VerificationRow:
         equal=found.is_equal,
         summary=found.summary,
         sequence=found.sequence,
-        held=found.held,
+        expected=found.held,
         records=found.records,
         missing=count("missing", 0),
         extra=count("extra", 0),

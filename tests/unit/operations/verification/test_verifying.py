@@ -306,7 +306,7 @@ def test_the_outcome_is_kept_as_report_and_row(city: City) -> None:
     assert report_module.last(city.storage.publication("vehicles")) == reported.found
     row = store.last_verification("vehicles")
     assert row is not None
-    assert (row.equal, row.missing, row.held, row.summary) == (False, 1, 2, reported.found.summary)
+    assert (row.equal, row.missing, row.expected, row.summary) == (False, 1, 2, reported.found.summary)
     assert city.storage.uri(row.report) == reported.uri
     with pytest.raises(ConfigurationError, match=r"1 missing.*mode full") as failure:
         reported.raise_differences()

@@ -89,7 +89,7 @@ def _attempts() -> None:
 
 
 def _verifications() -> None:
-    counts = ("sequence", "held", "records", "missing", "extra", "different", "misordered")
+    counts = ("sequence", "expected", "records", "missing", "extra", "different", "misordered")
     op.create_table(
         "verifications",
         sa.Column("publication", _NAME, primary_key=True),
