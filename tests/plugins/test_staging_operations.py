@@ -176,7 +176,7 @@ def test_transactions_are_cut_as_the_publication_says_and_the_watermark_moves_wi
     assert home.storage.publication("audit").state.pointer().watermark is None
     home.finished(staged)
     last = home.store.events_after(0, limit=10)[-1]
-    assert home.storage.publication("audit").state.pointer().watermark == str(last.place)
+    assert home.storage.publication("audit").state.pointer().watermark == str(last.position)
 
 
 def test_a_backfill_is_refused_with_what_to_do_instead(home: Audit) -> None:

@@ -78,12 +78,12 @@ class StoredEvent:
     """An event as the operational tables keep it.
 
     Attributes:
-        place: its place in the order of all; grows, also over a new database.
+        position: in the order of all events; grows, also in a new database.
         id: of the CloudEvent.
         data: as JSON text.
     """
 
-    place: int
+    position: int
     id: str
     type: str
     publication: str

@@ -29,7 +29,7 @@ class EventBatch:
     Attributes:
         events: in order.
         generation: of the state that the run goes on from.
-        watermark: the place up to which events are told when the outbox is concluded; None before the first.
+        watermark: the position up to which events are sent when the outbox is concluded; None before the first.
     """
 
     events: Sequence[StoredEvent]

@@ -56,33 +56,33 @@ class EventLog(TableAccess):
         }
         with self._writing() as connection:
             insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-            statement = insert(EVENTS).values(place=_next_place(connection), **values)
+            statement = insert(EVENTS).values(position=_next_position(connection), **values)
             connection.execute(statement.on_conflict_do_nothing(index_elements=["id"]))
 
-    def events_after(self, place: int, *, until: int | None = None, limit: int) -> list[StoredEvent]:
-        """Events behind a place and up to another one, in order."""
-        query = select(EVENTS).where(EVENTS.c.place > place).order_by(EVENTS.c.place)
+    def events_after(self, position: int, *, until: int | None = None, limit: int) -> list[StoredEvent]:
+        """Returns the events behind a position and up to `until`, in order."""
+        query = select(EVENTS).where(EVENTS.c.position > position).order_by(EVENTS.c.position)
         if until is not None:
-            query = query.where(EVENTS.c.place <= until)
+            query = query.where(EVENTS.c.position <= until)
         return [_as_event(row._mapping) for row in self._page(query, limit, 0)]
 
 
-def _next_place(connection: Connection) -> int:
-    """A place behind all that were given, in this database and in one that was lost.
+def _next_position(connection: Connection) -> int:
+    """Returns a position behind all that were assigned, in this database and in one that was lost.
 
-    Places are given in the order of commits: a reader that has seen one will never find a smaller one later. SQLite has
-    one writer at a time; PostgreSQL's wait for each other here.
+    Positions are assigned in the order of commits: a reader that has seen one never finds a smaller one later. SQLite
+    has one writer at a time; writers of PostgreSQL wait for each other here.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK_OF_EVENTS})"))
-    last = connection.scalar(select(func.max(EVENTS.c.place))) or 0
+    last = connection.scalar(select(func.max(EVENTS.c.position))) or 0
     return max(int(last) + 1, time.time_ns() // 1000)
 
 
 def _as_event(row: Any) -> StoredEvent:
     at = moment(row["at_ms"])
     assert at is not None
-    return StoredEvent(row["place"], row["id"], row["type"], row["publication"], at, row["data"])
+    return StoredEvent(row["position"], row["id"], row["type"], row["publication"], at, row["data"])
 
 
 class ProducerSettings(TableAccess):

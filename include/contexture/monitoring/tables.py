@@ -137,7 +137,7 @@ INTERVENTIONS: Final = Table(
 EVENTS: Final = Table(
     "events",
     METADATA,
-    Column("place", BigInteger, primary_key=True, autoincrement=False),
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
     Column("id", String(32), nullable=False, unique=True),
     Column("type", _NAME, nullable=False),
     Column("publication", _NAME, nullable=False),

@@ -83,6 +83,6 @@ def _claim(store: PublicationStore, order: StageOrder, tables: RunTables, told: 
     if stored is not None:
         return stored
     found = tables.events_after(told, limit=MOST_EVENTS)
-    claim = EventClaim(after=told, until=found[-1].place if found else told)
+    claim = EventClaim(after=told, until=found[-1].position if found else told)
     landing.write(_CLAIM, claim.to_json())
     return claim

@@ -30,15 +30,15 @@ def store(tmp_path: Path) -> RunTables:
     return RunTables(f"sqlite:///{tmp_path / 'tables.sqlite'}")
 
 
-def test_events_are_kept_in_the_order_they_came_and_read_on_from_any_place(store: RunTables) -> None:
+def test_events_are_kept_in_the_order_they_came_and_read_on_from_any_position(store: RunTables) -> None:
     for number in range(5):
         store.append_event(happening(f"run{number}"))
     found = store.events_after(0, limit=10)
     assert [event.id for event in found] == [happening(f"run{number}").id for number in range(5)]
-    assert [event.place for event in found] == sorted({event.place for event in found})
-    assert store.events_after(found[1].place, limit=2) == found[2:4]
-    assert store.events_after(found[0].place, until=found[2].place, limit=10) == found[1:3]
-    assert store.events_after(found[-1].place, limit=10) == []
+    assert [event.position for event in found] == sorted({event.position for event in found})
+    assert store.events_after(found[1].position, limit=2) == found[2:4]
+    assert store.events_after(found[0].position, until=found[2].position, limit=10) == found[1:3]
+    assert store.events_after(found[-1].position, limit=10) == []
 
 
 def test_what_is_told_twice_is_kept_once(store: RunTables) -> None:
@@ -46,7 +46,7 @@ def test_what_is_told_twice_is_kept_once(store: RunTables) -> None:
     (first,) = store.events_after(0, limit=10)
     store.append_event(happening())
     store.append_event(happening(publication="bikes"))
-    assert [event.place == first.place for event in store.events_after(0, limit=10)] == [True, False]
+    assert [event.position == first.position for event in store.events_after(0, limit=10)] == [True, False]
 
 
 def test_a_new_database_goes_on_behind_what_was_told_of_the_lost_one(store: RunTables, tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_a_new_database_goes_on_behind_what_was_told_of_the_lost_one(store: RunT
     (before,) = store.events_after(0, limit=10)
     other = RunTables(f"sqlite:///{tmp_path / 'other.sqlite'}")
     other.append_event(happening("run2"))
-    assert len(other.events_after(before.place, limit=10)) == 1
+    assert len(other.events_after(before.position, limit=10)) == 1
 
 
 def test_what_a_person_did_is_an_event_too(store: RunTables) -> None:

@@ -118,7 +118,7 @@ def _interventions_and_events() -> None:
     op.create_index("interventions_by_time", "interventions", ["publication", "at_ms"])
     op.create_table(
         "events",
-        sa.Column("place", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("position", sa.BigInteger, primary_key=True, autoincrement=False),
         sa.Column("id", sa.String(32), nullable=False, unique=True),
         sa.Column("type", _NAME, nullable=False),
         sa.Column("publication", _NAME, nullable=False),
