@@ -30,7 +30,7 @@ class EventType(StrEnum):
     SENDING_STOPPED = "contexture.operations.sending.stopped"
     CONFIGURATION_CHANGED = "contexture.operations.configuration.changed"
     OUTBOX_ABANDONED = "contexture.operations.outbox.abandoned"
-    PERSON_ACTED = "contexture.operations.person.acted"
+    ACTION_PERFORMED = "contexture.operations.action.performed"
 
 
 MEMBERS: Final[Mapping[EventType, tuple[str, ...]]] = {
@@ -40,7 +40,7 @@ MEMBERS: Final[Mapping[EventType, tuple[str, ...]]] = {
     EventType.SENDING_STOPPED: ("outbox", "shard", "attempt", "attempts_allowed", "state", "message"),
     EventType.CONFIGURATION_CHANGED: ("run_id", "fingerprint", "fingerprint_before", "mode"),
     EventType.OUTBOX_ABANDONED: ("outbox", "reason", "abandoned_by"),
-    EventType.PERSON_ACTED: ("who", "action", "subject", "reason", "outcome", "run_id"),
+    EventType.ACTION_PERFORMED: ("who", "action", "subject", "reason", "outcome", "run_id"),
 }
 """The members of each event's data, which are all there in every event of the type; null where nothing is known."""
 

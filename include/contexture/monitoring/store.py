@@ -278,8 +278,8 @@ class RunTables(EventLog, History, ProducerSettings):
         values = asdict(row)
         values["at_ms"] = milliseconds(values.pop("at"))
         self._put(INTERVENTIONS, values)
-        data = {name: values[name] for name in MEMBERS[EventType.PERSON_ACTED]}
-        self.append_event(OwnEvent(EventType.PERSON_ACTED, row.publication, row.at, row.id, data))
+        data = {name: values[name] for name in MEMBERS[EventType.ACTION_PERFORMED]}
+        self.append_event(OwnEvent(EventType.ACTION_PERFORMED, row.publication, row.at, row.id, data))
 
     def forget(self, publication: str, *, before: datetime) -> int:
         """Removes what is older; returns how many rows went."""

@@ -303,8 +303,8 @@ def test_what_was_done_is_kept_as_the_page_keeps_it(storage, contexture):
     )
     happened = [(each.type, json.loads(each.data).get("abandoned_by")) for each in tables.events_after(0, limit=10)]
     assert happened[-3:] == [
-        ("contexture.operations.person.acted", None),
-        ("contexture.operations.person.acted", None),
+        ("contexture.operations.action.performed", None),
+        ("contexture.operations.action.performed", None),
         ("contexture.operations.outbox.abandoned", "ana"),
     ]
     tables.close()

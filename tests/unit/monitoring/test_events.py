@@ -61,7 +61,7 @@ def test_what_a_person_did_is_an_event_too(store: RunTables) -> None:
     row = InterventionRow("id1", "vehicles", NOON, "ana", "abandon", "outbox1", "not ours", "it is abandoned", None)
     store.insert_action(row)
     (event,) = store.events_after(0, limit=10)
-    assert event.type == "contexture.operations.person.acted"
+    assert event.type == "contexture.operations.action.performed"
     assert json.loads(event.data) == {
         "who": "ana",
         "action": "abandon",
