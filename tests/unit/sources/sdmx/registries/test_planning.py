@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from builders.registry import EXR, urn
 from contexture.sources.sdmx.registry import StructureQuery
-from contexture.sources.sdmx.registry.listings import plan_queries
+from contexture.sources.sdmx.registry.rest import plan_queries
 
 
 def test_an_agencys_code_lists_are_asked_for_together_where_there_are_some():
