@@ -22,7 +22,7 @@ import pytest
 from builders.pages import block
 from builders.terminal import Terminal
 from contexture.kafka.reader import TopicRecord
-from contexture.storage.retention import expire
+from contexture.storage.conclusion import expire
 from contexture.storage.state import StatePointer
 from contexture_sandbox.airflow.client import DagRun
 from e2e.backfill_form import begin_backfill

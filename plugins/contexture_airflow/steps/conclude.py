@@ -11,12 +11,11 @@ from contexture.publications import Publication
 from contexture.sending import LedgerEntry
 from contexture.sending.resume import find_resume_point
 from contexture.sending.target import Report, Target, TargetFor
-from contexture.storage.conclusion import conclude, require_full_run, was_superseded
+from contexture.storage.conclusion import conclude, expire, require_full_run, was_superseded
 from contexture.storage.delivery import DeadLetterIndex
 from contexture.storage.manifests import Manifest
 from contexture.storage.outbox_reader import OutboxShardReader
 from contexture.storage.publication_store import PublicationStore
-from contexture.storage.retention import expire
 from contexture_airflow.metrics import count_concluded
 from contexture_airflow.run import StagedOutbox
 from contexture_airflow.steps.publish import check_cluster

@@ -12,11 +12,10 @@ from builders.layout import PublicationPaths
 from builders.outboxes import publication
 from builders.states import Held, approved, held
 from contexture.publications import fingerprint
-from contexture.storage.conclusion import conclude
+from contexture.storage.conclusion import conclude, expire
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest, Mode
 from contexture.storage.orders import StageOrder
-from contexture.storage.retention import expire
 from fakes.failing_storage import FailingStorage, KilledError
 
 VEHICLES = publication()
