@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -73,6 +74,20 @@ class Versioned(StoredDocument):
         if isinstance(given, dict):
             check_format(cls.__name__, given.get(cls.FORMAT_MEMBER), cls.FORMAT)
         return given
+
+    @classmethod
+    def check_file(cls, home: FileTree, path: str) -> None:
+        """Checks the format of one file; passes where there is none, or where its reader reports that it is broken.
+
+        Raises:
+            UnknownFormatError: another version of Contexture wrote it.
+        """
+        try:
+            read = json.loads(home.read(path))
+        except (FileNotFoundError, ValueError, RecursionError):
+            return
+        if isinstance(read, dict):
+            check_format(path, read.get(cls.FORMAT_MEMBER), cls.FORMAT)
 
 
 def check_format(what: str, found: object, known: int) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from contexture.errors import DefectError
 from contexture.records.changes.attribute_types import AttributeTypes
 from contexture.storage.archive import PublicationArchive
-from contexture.storage.delivery import AttemptLog, DeadLetterIndex, LedgerRecord
+from contexture.storage.delivery import AttemptLog, DeadLetterIndex, KnownLedger, LedgerRecord, ShardBegun
 from contexture.storage.file_tree import FileTree
 from contexture.storage.folder import Compression, StoredFolder
 from contexture.storage.inbox_files import InboxFolder, inbox_folder, open_inbox_folder
@@ -20,11 +20,11 @@ from contexture.storage.known_topics import KnownTopics
 from contexture.storage.manifests import LandingManifest, Manifest, QualityVerdict
 from contexture.storage.orders import StageOrder, StageResult
 from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.outboxes import Outboxes
-from contexture.storage.paths import PublicationPaths
+from contexture.storage.outboxes import Outboxes, OutboxStatus
+from contexture.storage.paths import CURRENT, PublicationPaths
 from contexture.storage.quarantine import Quarantine, RuleSamples
 from contexture.storage.shrink_report import ShrinkDecision, ShrinkReport
-from contexture.storage.state import State
+from contexture.storage.state import State, StatePointer
 
 SHARD_FILE = "part-00000.parquet"
 """The one Parquet file of a shard that holds records."""
@@ -75,6 +75,26 @@ class PublicationStore:
         """Whether anything is stored."""
         parts = (self._paths.outboxes(), self._paths.state(), self._paths.runs(), inbox_folder(self.name))
         return any(self.home.exists(part) for part in parts)
+
+    def check_formats(self) -> None:
+        """Checks the documents that the next run reads first: few, whatever the archive holds.
+
+        Parquet files have no format of their own: those of an outbox go by its manifest, those of state by `CURRENT`.
+
+        Raises:
+            UnknownFormatError: another version of Contexture wrote one.
+            RetriableError: the storage did not answer.
+        """
+        paths = self._paths
+        StatePointer.check_file(self.home, f"{paths.state()}/{CURRENT}")
+        KnownLedger.check_file(self.home, paths.ledger_seen())
+        KnownTopics.check_file(self.home, paths.known_topics())
+        for name in self.home.files(paths.shards_begun(), ".json"):
+            ShardBegun.check_file(self.home, f"{paths.shards_begun()}/{name}")
+        for marker in self.home.files(paths.pending(), ".json"):
+            outbox = marker.split("-", 1)[1].removesuffix(".json")
+            Manifest.check_file(self.home, paths.manifest(outbox))
+            OutboxStatus.check_file(self.home, paths.status(outbox))
 
     def run(self, run: str) -> RunStore:
         """Returns what the scheduler and the stage job of a run wrote for each other."""

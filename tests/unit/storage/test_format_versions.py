@@ -9,7 +9,6 @@ import pytest
 from contexture.errors import ConfigurationError
 from contexture.storage.delivery import DeadLetterIndex, KnownLedger, SendAttempts, ShardBegun
 from contexture.storage.documents import UnknownFormatError, Versioned
-from contexture.storage.format_versions import check_formats
 from contexture.storage.home import Home
 from contexture.storage.inbox_reader import InboxClaim
 from contexture.storage.known_topics import KnownTopics
@@ -84,7 +83,7 @@ def test_state_of_another_format_is_refused_with_what_to_do(
     storage.write("vehicles/state/CURRENT", b'{"format": %d, "generation": 1}' % found)
 
     with pytest.raises(UnknownFormatError, match=f"written by {whose} Contexture: vehicles/state/CURRENT is of format"):
-        check_formats(storage.publication("vehicles"))
+        storage.publication("vehicles").check_formats()
     with pytest.raises(ConfigurationError) as refused:
         storage.publication("vehicles").state.pointer()
     assert advice in refused.value.next_step
@@ -94,4 +93,4 @@ def test_what_is_of_this_format_or_cannot_be_read_passes_the_check(tmp_path: Pat
     storage = Home(str(tmp_path))
     storage.publication("vehicles").state.commit(StatePointer())
     storage.write("vehicles/ledger.json", b"{")
-    check_formats(storage.publication("vehicles"))
+    storage.publication("vehicles").check_formats()

@@ -30,7 +30,6 @@ from contexture.operations.status.status import OperationsReader
 from contexture.publications import Publication, discover
 from contexture.storage.documents import StoredDocument
 from contexture.storage.file_tree import HOME_VARIABLE
-from contexture.storage.format_versions import check_formats
 from contexture.storage.home import Home
 
 if TYPE_CHECKING:
@@ -237,7 +236,7 @@ def _formats() -> PointFound:
     storage = environment.open_home()
     names = environment.publications(storage)
     for name in names:
-        check_formats(storage.publication(name))
+        storage.publication(name).check_formats()
     if not names:
         return PointFound("ok", f"no publication has files in {storage.root} yet")
     return PointFound("ok", f"the files of {len(names)} publications are of this Contexture's formats")

@@ -35,7 +35,6 @@ from contexture.sources.ngsi.query import EntityQuery
 from contexture.sources.sdmx.formats import json_format
 from contexture.sources.sdmx.registry.log import parse_feed, rows_in
 from contexture.sources.sdmx.registry.transport import DownloadedFile, is_error_message
-from contexture.storage.format_versions import check_document
 from contexture.storage.home import Home
 from contexture.storage.outbox_reader import OutboxShardReader
 from contexture.storage.outboxes import OutboxStatus
@@ -291,7 +290,7 @@ def test_half_of_an_address_is_not_where_airflow_is() -> None:
 
 def test_a_document_nested_without_end_passes_the_check_of_formats(storage: Home) -> None:
     storage.write("deep.json", DEEP)
-    check_document(storage, OutboxStatus, "deep.json")
+    OutboxStatus.check_file(storage, "deep.json")
 
 
 def test_a_model_nested_without_end_is_no_schema() -> None:
