@@ -13,8 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from contexture.cli import exit_codes
-from contexture.importers.cygnus.differences import DIFFERENCES
-from contexture.importers.cygnus.parameters import ParameterResult
+from contexture.importers.cygnus.parameters import DIFFERENCES, ParameterResult
 from contexture.importers.cygnus.publications import Imported, file_name
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from contexture.errors import ConfigurationError
-from contexture.importers.cygnus.differences import DIFFERENCES
+from contexture.importers.cygnus.parameters import DIFFERENCES
 from contexture.importers.cygnus.publications import Draft, ImportResult, RuleFiles, import_agent
 from contexture.publications import Publication
 
