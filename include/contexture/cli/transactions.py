@@ -16,7 +16,7 @@ from contexture.monitoring import TransactionRow, TransactionStatus
 from contexture.monitoring.history import LAST_NUMBER, LAST_SHARD, TransactionFilter
 
 if TYPE_CHECKING:
-    from contexture.operations.actions.transactions import KeptTransactions
+    from contexture.operations.actions.outboxes import KeptTransactions
 
 app = typer.Typer(add_completion=False)
 
@@ -61,7 +61,7 @@ def show_transactions(
     Exit codes: 0 shown, whether there are any or not; 2 there is no such publication, or there are no tables; 3 the
     tables' database or the storage did not answer.
     """
-    from contexture.operations.actions.transactions import kept_transactions
+    from contexture.operations.actions.outboxes import kept_transactions
 
     which = TransactionFilter(status, outbox, shard, *time_span(since, until), registry_number)
     print_transactions(kept_transactions(publication, which, last=last), as_json=as_json)
