@@ -12,8 +12,7 @@ import pytest
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.kafka import BrokersAwayError
-from contexture.sending.retry_schedule import RetrySchedule
-from contexture.storage.delivery import SendAttempts
+from contexture.storage.delivery import RetrySchedule, SendAttempts
 from contexture.storage.home import Home
 from contexture_airflow.steps.publish import AttemptsUsedUpError, SendLaterError, ShardAttempts, attempts_of
 

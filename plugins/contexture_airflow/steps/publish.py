@@ -21,12 +21,12 @@ from contexture.monitoring.alerts import AlertKind
 from contexture.publications import Publication
 from contexture.sending import LedgerEntry, ShardResult
 from contexture.sending.resume import ExpectedRow, ledger_lost
-from contexture.sending.retry_schedule import RetrySchedule
 from contexture.sending.target import SendRequest, Target
 from contexture.storage.delivery import (
     AttemptLog,
     AttemptState,
     KnownLedger,
+    RetrySchedule,
     SendAttempts,
     ShardBegun,
     ShardRecord,

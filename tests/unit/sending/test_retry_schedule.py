@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contexture.errors import ConfigurationError
-from contexture.sending.retry_schedule import RetrySchedule
+from contexture.storage.delivery import RetrySchedule
 
 
 def delays_of(batch_ttl: int, intervals: Sequence[int], most: int = 50) -> list[int]:
