@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 from pydantic.fields import FieldInfo
 from typer.main import get_command
 
-from contexture.cli.application import COMMANDS
+from contexture.cli import COMMANDS
 from contexture.events.rules import Rule
 from contexture.kafka.error_codes import HINTS, MEANINGS, OF_OTHERS, ErrorClass
 from contexture.publications.checks import FOR_OPERATIONS, UNSUPPORTED

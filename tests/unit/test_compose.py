@@ -20,7 +20,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from contexture.cli.application import COMMANDS
+from contexture.cli import COMMANDS
 from contexture.operations.pools import POOLS
 from contexture.publications import discover
 

@@ -11,8 +11,7 @@ from types import ModuleType
 import pytest
 
 from contexture import errors
-from contexture.cli import exit_codes
-from contexture.cli.application import COMMANDS
+from contexture.cli import COMMANDS, exit_codes
 from contexture.monitoring.rows import TransactionStatus
 from contexture.monitoring.tables import METADATA, VIEWS
 from contexture.publications import load_publication_file

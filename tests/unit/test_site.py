@@ -19,7 +19,7 @@ import pytest
 import yaml
 from typer.main import get_command
 
-from contexture.cli.application import COMMANDS
+from contexture.cli import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])

@@ -13,8 +13,8 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from contexture.cli import app, application
-from contexture.cli.application import COMMANDS
+import contexture.cli as application
+from contexture.cli import COMMANDS, app
 from contexture.cli.schema import editor_schema
 
 HEAVY = ("contexture.publications", "yaml", "numpy", "httpx", "orjson", "pyarrow", "confluent_kafka", "sqlalchemy")
