@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from hashlib import sha256
 
 from contexture.errors import DefectError, RejectedError
@@ -218,24 +217,10 @@ def _short_enough(name: str) -> str:
 SEPARATOR = "__"
 _DIGEST_MARK = "_-"
 _SHORT = {"_": "_u", "/": "_s", ".": "_p", ":": "_k"}
-_READ_SHORT = {escape: character for character, escape in _SHORT.items()}
 
 _INJECTIVE_SPECIAL = re.compile("[^A-Za-z0-9-]")
 
-_TOKEN = re.compile("(__)|(_[uspk])|_([0-9a-f]{2})|_w([0-9a-f]{4})|_x([0-9a-f]{6})|([A-Za-z0-9-]+)")
-_SHORTENED = re.compile("(?:^|[^_])_-[0-9a-f]{64}$")
 _HEAD_LENGTH = MAXIMUM_LENGTH - len(_DIGEST_MARK) - sha256().digest_size * 2
-
-
-@dataclass(frozen=True, slots=True)
-class DecodedName:
-    """The parts that a topic name represents; None for those that names of its data model don't hold."""
-
-    service: str
-    service_path: str | None = None
-    id: str | None = None
-    type: str | None = None
-    attribute: str | None = None
 
 
 def injective_names(data_model: str) -> NameMaker:
@@ -249,51 +234,6 @@ def encode_injective(parts: tuple[str, ...]) -> str:
         return name
     # A head that ended in `_` would read as a separator together with the mark.
     return f"{name[:_HEAD_LENGTH].rstrip('_')}{_DIGEST_MARK}{sha256(name.encode()).hexdigest()}"
-
-
-def decode(name: str) -> DecodedName:
-    """Returns the parts that the name represents.
-
-    Raises:
-        TopicNameError: it was shortened, or isn't a name of this encoding.
-    """
-    if _SHORTENED.search(name):
-        raise TopicNameError(
-            "the topic name was shortened to its SHA-256 and can't be read back",
-            next_step="take the identity from a record's key (message.key: identity)",
-            topic=name[:MAXIMUM_LENGTH],
-        )
-    parts = _parts(name)
-    # Only what `encode` writes is read, so no two names represent the same parts.
-    if parts is None or len(parts) not in DATA_MODELS.values() or encode_injective(parts) != name:
-        raise TopicNameError(
-            "this is no topic name of naming injective",
-            next_step="give a name as `contexture preview` shows it",
-            topic=name[:MAXIMUM_LENGTH],
-        )
-    return DecodedName(*parts)
-
-
-def _parts(name: str) -> tuple[str, ...] | None:
-    parts, position = [""], 0
-    while position < len(name):
-        token = _TOKEN.match(name, position)
-        if token is None:
-            return None
-        if token[1]:
-            parts.append("")
-        else:
-            parts[-1] += _character(token)
-        position = token.end()
-    return tuple(parts)
-
-
-def _character(token: re.Match[str]) -> str:
-    _, short, byte, unit, point, plain = token.groups()
-    if plain or short:
-        return plain or _READ_SHORT[short]
-    number = int(byte or unit or point, 16)
-    return chr(number) if number <= 0x10FFFF else ""
 
 
 def _escape_injective(match: re.Match[str]) -> str:
