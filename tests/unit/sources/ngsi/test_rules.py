@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexture.events import ContextIdentity, Event, StructureIdentity
 from contexture.events.rules import Violation
-from contexture.sources.ngsi.entity import parse_entity
+from contexture.sources.ngsi.entity import EntityError, parse_entity
 from contexture.sources.ngsi.rules.catalogue import Bounds, EntityRuleOptions, severities
-from contexture.sources.ngsi.rules.checks import check, check_entity
+from contexture.sources.ngsi.rules.checks import check_entity, unreadable
 from tests.samples_location import samples_or_skip
 
 NOW = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
@@ -360,11 +359,10 @@ def test_a_publication_may_change_severities_and_switch_rules_off() -> None:
 
 def test_an_event_is_checked_at_the_time_it_was_received() -> None:
     body = b'{"id":"i","type":"t","dateModified":{"type":"DateTime","value":"2026-11-21T06:30:00Z"}}'
-    identity = ContextIdentity("s", "/", "i", "t")
-    early = Event("upsert", identity, None, body, None, NOW)
-    late = Event("upsert", identity, None, body, None, NOW + timedelta(hours=1))
-    assert [violation.rule for violation in check(early)] == ["future-modified"]
-    assert check(late) == []
+    parsed, options = parse_entity(body, service="s"), EntityRuleOptions()
+    early = check_entity(parsed, options, received_at=NOW)
+    assert [violation.rule for violation in early] == ["future-modified"]
+    assert check_entity(parsed, options, received_at=NOW + timedelta(hours=1)) == []
 
 
 @pytest.mark.parametrize(
@@ -376,7 +374,9 @@ def test_an_event_is_checked_at_the_time_it_was_received() -> None:
     ],
 )
 def test_an_event_that_cannot_be_taken_apart_breaks_a_rule(body: bytes, rule: str) -> None:
-    found = check(Event("upsert", ContextIdentity("s", "/", "i", "t"), None, body, None, NOW))
+    with pytest.raises(EntityError) as refused:
+        parse_entity(body, service="s")
+    found = unreadable(refused.value)
     assert [(violation.rule, violation.severity) for violation in found] == [(rule, "error")]
 
 
@@ -384,13 +384,10 @@ def test_an_event_that_cannot_be_taken_apart_breaks_a_rule(body: bytes, rule: st
 def test_what_cannot_be_read_is_never_let_through(setting: str) -> None:
     options = EntityRuleOptions(severities=severities({"nesting": setting}))  # type: ignore[dict-item]
     body = b'{"a":' * 300 + b"1" + b"}" * 300
-    found = check(Event("upsert", ContextIdentity("s", "/", "i", "t"), None, body, None, NOW), options)
+    with pytest.raises(EntityError) as refused:
+        parse_entity(body, service="s")
+    found = unreadable(refused.value, options)
     assert [(violation.rule, violation.severity) for violation in found] == [("body", "error")]
-
-
-def test_deletions_and_structures_break_no_rule_of_entities() -> None:
-    assert check(Event("delete", ContextIdentity("s", "/", "", ""), None, None, None, NOW)) == []
-    assert check(Event("upsert", StructureIdentity("urn"), None, b"<x/>", None, NOW)) == []
 
 
 JSON = st.recursive(

@@ -6,10 +6,9 @@ import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from contexture.events import ContextIdentity, Event
 from contexture.events.rules import RuleFindings, Violation, abbreviate, violation_subject
 from contexture.sources.ngsi.attributes import value_member
-from contexture.sources.ngsi.entity import EntityError, ParsedEntity, parse_entity
+from contexture.sources.ngsi.entity import EntityError, ParsedEntity
 from contexture.sources.ngsi.rules.catalogue import Bounds, EntityRuleOptions
 from contexture.sources.ngsi.rules.values import (
     TYPE_MEANINGS,
@@ -278,21 +277,6 @@ CLOCK_MARGIN = timedelta(seconds=60)
 _SKEW = timedelta(days=1)
 _AGE_ATTRIBUTES = ("observedAt", "TimeInstant", "dateObserved")
 _DEFAULTS = EntityRuleOptions()
-
-
-def check(event: Event, options: EntityRuleOptions = _DEFAULTS) -> list[Violation]:
-    """Returns the rules an event breaks; none for a deletion or a structure.
-
-    Its body is in NGSIv2's normalized form; its time of reception represents the broker's clock.
-    """
-    identity = event.identity
-    if event.body is None or not isinstance(identity, ContextIdentity):
-        return []
-    try:
-        parsed = parse_entity(event.body, service=identity.service, service_path_hint=identity.service_path)
-    except EntityError as error:
-        return unreadable(error, options)
-    return check_entity(parsed, options, received_at=event.received_at)
 
 
 def unreadable(error: EntityError, options: EntityRuleOptions = _DEFAULTS) -> list[Violation]:
