@@ -17,7 +17,6 @@ from contexture.publications import Publication
 from contexture.sending.testing import MemoryShard, OutboxRow
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest, RegistryPart
-from contexture.storage.outbox_reader import bounded
 from contexture.storage.publication_store import SHARD_FILE
 from contexture.storage.schemas import STRUCTURE_OUTBOX
 
@@ -138,5 +137,9 @@ def _write(
         storage.write_atomically(path) as temporary,
         pq.ParquetWriter(temporary, STRUCTURE_OUTBOX, compression="zstd", use_dictionary=["topic"]) as writer,
     ):
-        for piece in bounded(pa.Table.from_pydict(columns, schema=STRUCTURE_OUTBOX)):
-            writer.write_table(piece)
+        rows = pa.Table.from_pydict(columns, schema=STRUCTURE_OUTBOX)
+        # A row group of its own for each transaction: large records are in different ones, as the stage writes them.
+        first = 0
+        for each in transactions:
+            writer.write_table(rows.slice(first, len(each.names)))
+            first += len(each.names)

@@ -4,36 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow as pa
-from hypothesis import given
-from hypothesis import strategies as st
-
 from builders.registry_outboxes import RegistryChange, registry_outbox, structures
 from contexture.storage import outbox_reader as reading
 from contexture.storage.home import Home
-from contexture.storage.outbox_reader import OutboxShardReader, bounded
-
-
-def table(sizes: list[int]) -> pa.Table:
-    """Rows whose key and value together have these sizes; of size 1: a tombstone."""
-    values = [None if size == 1 else bytes(size - 1) for size in sizes]
-    columns = {"key": pa.array([b"k"] * len(sizes), pa.binary()), "value": pa.array(values, pa.binary())}
-    return pa.table(columns)
-
-
-@given(st.lists(st.integers(1, 100), max_size=40), st.integers(1, 150))
-def test_slices_are_bounded_and_together_the_table(sizes: list[int], most: int) -> None:
-    slices = list(bounded(table(sizes), most))
-    assert [value for piece in slices for value in piece.column("value").to_pylist()] == table(sizes).column(
-        "value"
-    ).to_pylist()
-    for piece in slices:
-        weight = sum(len(value or b"") + 1 for value in piece.column("value").to_pylist())
-        assert piece.num_rows == 1 or weight <= most
-
-
-def test_few_slices_are_made_of_what_fits() -> None:
-    assert [piece.num_rows for piece in bounded(table([40, 40, 40, 200, 40, 10]), 100)] == [2, 1, 1, 2]
+from contexture.storage.outbox_reader import OutboxShardReader
 
 
 def test_a_reader_holds_one_large_record_at_a_time_and_many_small_ones(tmp_path: Path) -> None:
