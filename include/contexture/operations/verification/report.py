@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from pydantic import ValidationError
 
 from contexture.errors import ConfigurationError
 from contexture.monitoring.alerts import AlertKind
@@ -50,16 +49,6 @@ def write(store: PublicationStore, found: Verification) -> StoredFolder:
     for old in reports.folders()[:-KEPT]:
         reports.remove(old)
     return own
-
-
-def last(store: PublicationStore) -> Verification | None:
-    """The last verification that was reported; None when there is none that can be read."""
-    for name in reversed(store.verifications.folders()):
-        try:
-            return Verification.model_validate_json(store.verifications.folder(name).read(_DOCUMENT))
-        except (FileNotFoundError, ValidationError):
-            continue
-    return None
 
 
 def page(found: Verification) -> bytes:
