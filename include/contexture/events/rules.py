@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from types import MappingProxyType
@@ -52,22 +52,18 @@ class Catalogue:
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._defaults: Mapping[str, Setting] = MappingProxyType({rule.name: rule.default for rule in rules})
 
-    def unknown(self, names: Iterable[str]) -> dict[str, str | None]:
-        """Returns the names that no rule has, each with the nearest name that one has (or None)."""
-        unknown = (name for name in names if name not in self._defaults)
-        return {name: next(iter(get_close_matches(name, self._defaults, 1)), None) for name in unknown}
-
     def severities(self, settings: Mapping[str, Setting]) -> Mapping[str, Severity]:
         """Returns what a violation of each rule is: the settings over the defaults; rules that are off are absent.
 
         Raises:
             ConfigurationError: a setting names no rule.
         """
-        unknown = self.unknown(settings)
+        unknown = [name for name in settings if name not in self._defaults]
         if unknown:
+            near = [next(iter(get_close_matches(name, self._defaults, 1)), None) for name in unknown]
             raise ConfigurationError(
                 f"quality.rules names no such rule: {', '.join(unknown)}",
-                next_step=f"use {', '.join(near or 'a name from the list of rules' for near in unknown.values())}",
+                next_step=f"use {', '.join(name or 'a name from the list of rules' for name in near)}",
             )
         merged = {**self._defaults, **settings}
         return {name: setting for name, setting in merged.items() if setting != "off"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, repeat
 from operator import length_hint
 from typing import Any, cast  # Any: column types differ
@@ -18,7 +18,6 @@ HEADER_COLUMN_PREFIX = "header:"
 outbox's (`contexture.storage.schemas.HEADER_PREFIX`)."""
 
 Row = tuple[object, ...]
-Column = Sequence[object] | None
 
 
 def produce_rows(

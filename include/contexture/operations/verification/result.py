@@ -17,7 +17,6 @@ _LONGEST_NAME: Final = 300
 
 Basis = Literal["keys", "records"]
 Against = Literal["sent", "source"]
-AGAINST: Final[tuple[Against, ...]] = ("sent", "source")
 
 WHAT_TO_DO: Final = (
     "look at the report, find out what else writes to these topics or removed records from them, then start a run of "

@@ -21,7 +21,6 @@ Flavour = Literal["orion", "orion-ld", "scorpio", "stellio", "unknown"]
 FLAVOURS: tuple[Flavour, ...] = get_args(Flavour)
 
 SPEAKS_LINKED_DATA: frozenset[Flavour] = frozenset(("orion-ld", "scorpio", "stellio"))
-SPEAKS_NGSIV2: frozenset[Flavour] = frozenset(("orion", "orion-ld"))
 
 _PAGE_SIZES: dict[Flavour, int] = {"orion-ld": 1000, "scorpio": 1000}
 _SAFE_PAGE_SIZE = 100

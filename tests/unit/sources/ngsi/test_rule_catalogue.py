@@ -8,7 +8,7 @@ import pytest
 
 from contexture.errors import ConfigurationError
 from contexture.publications import Publication
-from contexture.sources.ngsi.rules.catalogue import RULES, EntityRuleOptions, severities, unknown_rules
+from contexture.sources.ngsi.rules.catalogue import RULES, EntityRuleOptions, severities
 
 
 def test_each_rule_is_listed_once_with_a_description() -> None:
@@ -22,9 +22,9 @@ def test_rules_that_are_off_have_no_severity() -> None:
 
 
 def test_an_unknown_rule_is_named_with_the_nearest_one() -> None:
-    assert unknown_rules(["stale", "date-time", "qqq"]) == {"date-time": "datetime", "qqq": None}
-    with pytest.raises(ConfigurationError, match=r"no such rule: date-time.*use datetime"):
-        severities({"date-time": "off"})
+    expected = r"no such rule: date-time, qqq.*use datetime, a name from the list of rules"
+    with pytest.raises(ConfigurationError, match=expected):
+        severities({"stale": "error", "date-time": "off", "qqq": "off"})
 
 
 def test_a_publication_says_what_its_entities_are_checked_against() -> None:

@@ -68,7 +68,6 @@ REJECTING = ("dup-across-paths", "type-drift", "relationship-target", "count-mis
 
 _CATALOGUE = Catalogue(RULES)
 
-unknown_rules = _CATALOGUE.unknown
 severities = _CATALOGUE.severities
 
 DEFAULT_MAXIMUM_BYTES = 1_000_000
