@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
-    from contexture.operations.verification.result import Verification
+    from contexture.operations.verification.result import VerificationResult
     from contexture.sending import ShardResult
     from contexture.storage.delivery import SendAttempts
     from contexture.storage.manifests import Manifest
@@ -110,7 +110,7 @@ def count_concluded(manifest: Manifest, now: datetime, dead_letters: int = 0) ->
         _show(RUN_LAG, max(0.0, (now - manifest.received_from).total_seconds()), name)
 
 
-def count_verified(found: Verification) -> None:
+def count_verified(found: VerificationResult) -> None:
     """Topics were verified."""
     for kind, differences in found.differences.items():
         _show(REPLICA_DIFFERENCES, differences, found.publication, kind=kind)

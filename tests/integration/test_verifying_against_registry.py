@@ -17,7 +17,7 @@ from contexture.kafka import TopicRecord, read_committed
 from contexture.operations.verification.against_source import verify_against_source
 from contexture.operations.verification.comparison import BASELINE
 from contexture.operations.verification.registry_view import RegistryView, open_registry_view
-from contexture.operations.verification.result import Verification
+from contexture.operations.verification.result import VerificationResult
 from contexture.operations.verification.source_comparison import BEHIND
 from contexture.operations.verification.source_view import Met, check_answerable
 from contexture.operations.verification.topics import KafkaTopics
@@ -49,7 +49,7 @@ class Structures(WholeRuns):
         self.registry.store.clock.advance(60)
         self.registry.submit(codelists(*(codelist(name, "1.0", code) for name in names)))
 
-    def compared(self, owner: Publication, before_walk: Callable[[], object] | None = None) -> Verification:
+    def compared(self, owner: Publication, before_walk: Callable[[], object] | None = None) -> VerificationResult:
         topics = KafkaTopics(self.settings, owner)
         with open_registry_view(owner, RegistryConnection(self.address)) as view:
             source = view if before_walk is None else Hooked(view, before_walk)

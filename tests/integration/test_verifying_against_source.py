@@ -20,7 +20,7 @@ from contexture.errors import ConfigurationError, RetriableError
 from contexture.kafka import TopicRecord, read_committed
 from contexture.operations.verification.against_source import verify_against_source
 from contexture.operations.verification.broker_view import BrokerView, open_broker_view
-from contexture.operations.verification.result import Verification
+from contexture.operations.verification.result import VerificationResult
 from contexture.operations.verification.source_comparison import ABSENT, BEHIND, CHANGED, HELD_BACK
 from contexture.operations.verification.source_view import Met
 from contexture.operations.verification.topics import KafkaTopics, TopicSnapshot
@@ -83,7 +83,7 @@ class City(WholeRuns):
 
     def compared(
         self, owner: Publication, happening: Callable[[], object] | None = None, view: type[BrokerView] = BrokerView
-    ) -> Verification:
+    ) -> VerificationResult:
         topics = HookedTopics(self.settings, owner)
         topics.before_first_cut = happening
         connection, source = BrokerConnection(self.broker.url, timeout_seconds=60), owner.source

@@ -23,7 +23,7 @@ from contexture.kafka import ClientSettings
 from contexture.kafka.admin import NewTopicOrder, TopicAdmin
 from contexture.kafka.broker_wait import BrokerWait
 from contexture.monitoring import RunTables
-from contexture.operations.verification.result import Verification
+from contexture.operations.verification.result import VerificationResult
 from contexture.operations.verification.topics import KafkaTopics
 from contexture.operations.verification.verify import verify
 from contexture.sending import Publisher, SenderNames
@@ -91,7 +91,7 @@ class City:
             producer.produce(self.topic, value=value, key=key, partition=partition)
         assert producer.flush(60) == 0
 
-    def verified(self) -> Verification:
+    def verified(self) -> VerificationResult:
         return verify(
             self.storage.publication(self.publication.name),
             self.publication,

@@ -23,7 +23,7 @@ from airflow.sdk.observability.metrics import stats_utils  # noqa: E402
 from builders.attempts import failed_send  # noqa: E402
 from builders.fake_target import FakeTarget  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
-from contexture.operations.verification.result import Verification  # noqa: E402
+from contexture.operations.verification.result import VerificationResult  # noqa: E402
 from contexture.sending import ShardResult  # noqa: E402
 from contexture.storage.home import Home  # noqa: E402
 from contexture.storage.manifests import Manifest  # noqa: E402
@@ -69,7 +69,7 @@ def _packets(server: socket.socket) -> Iterator[tuple[str, str]]:
             yield name, value
 
 
-def found(**differences: int) -> Verification:
+def found(**differences: int) -> VerificationResult:
     document: dict[str, Any] = {
         "publication": "vehicles",
         "verified_at": NOON,
@@ -89,7 +89,7 @@ def found(**differences: int) -> Verification:
         "differences": differences,
         "samples": (),
     }
-    return Verification.model_validate(document)
+    return VerificationResult.model_validate(document)
 
 
 def count_everything(manifest: Manifest) -> None:

@@ -14,7 +14,7 @@ from contexture.cli import verify
 from contexture.cli.verify import app
 from contexture.errors import ConfigurationError
 from contexture.operations.verification.report import Reported
-from contexture.operations.verification.result import DifferenceSample, Verification
+from contexture.operations.verification.result import DifferenceSample, VerificationResult
 
 VEHICLES = """
 name: vehicles
@@ -43,7 +43,7 @@ def reported(**changes: Any) -> Reported:
         "differences": {"missing": 0, "extra": 0, "different": 0, "order": 0},
         "samples": (),
     }
-    return Reported(Verification.model_validate(found | changes), "/home/report/index.html")
+    return Reported(VerificationResult.model_validate(found | changes), "/home/report/index.html")
 
 
 DIFFERENT = reported(

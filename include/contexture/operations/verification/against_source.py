@@ -25,7 +25,7 @@ from contexture.operations.verification.comparison import (
     scratch_database,
 )
 from contexture.operations.verification.registry_view import open_registry_view
-from contexture.operations.verification.result import Against, Kind, Verification
+from contexture.operations.verification.result import Against, Kind, VerificationResult
 from contexture.operations.verification.source_comparison import (
     ABSENT,
     BEHIND,
@@ -80,7 +80,7 @@ def verify_against_source(
     *,
     report: Report = lambda sentence: None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> Verification:
+) -> VerificationResult:
     """Compares the last record of each key with what the source holds. Writes nothing, neither to Kafka nor to storage.
 
     Raises:
@@ -107,7 +107,7 @@ class _SourceVerification(TopicVerification):
         super().__init__(store, publication, topics, report)
         self._source = source
 
-    def run(self, now: datetime) -> Verification:
+    def run(self, now: datetime) -> VerificationResult:
         started = time.monotonic()
         self._published()
         with self._comparison() as compared:

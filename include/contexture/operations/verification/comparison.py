@@ -82,7 +82,7 @@ class ReadRecord(NamedTuple):
 
 
 class ComparisonResult(NamedTuple):
-    """What comparing gave, in the words of `Verification`."""
+    """What comparing gave, in the words of `VerificationResult`."""
 
     held: int
     compared: dict[str, int]

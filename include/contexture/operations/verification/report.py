@@ -12,7 +12,7 @@ from contexture.errors import ConfigurationError
 from contexture.monitoring.alerts import AlertKind
 from contexture.monitoring.journal import RunTableWriter
 from contexture.operations.verification.against_source import verify_against_source
-from contexture.operations.verification.result import KINDS, WHAT_TO_DO, Verification, as_row
+from contexture.operations.verification.result import KINDS, WHAT_TO_DO, VerificationResult, as_row
 from contexture.operations.verification.source_view import SourceView
 from contexture.operations.verification.topics import ReplicaTopics
 from contexture.operations.verification.verify import Report, verify
@@ -40,7 +40,7 @@ _COMPARED: Final = {
 _DOCUMENT: Final = "verification.json"
 
 
-def write(store: PublicationStore, found: Verification) -> StoredFolder:
+def write(store: PublicationStore, found: VerificationResult) -> StoredFolder:
     """Writes both forms, and removes the oldest reports beyond `KEPT`; returns the folder of the report."""
     reports = store.verifications
     own = reports.folder(f"{found.verified_at.astimezone(UTC):%Y%m%dT%H%M%S%f}Z")
@@ -51,7 +51,7 @@ def write(store: PublicationStore, found: Verification) -> StoredFolder:
     return own
 
 
-def page(found: Verification) -> bytes:
+def page(found: VerificationResult) -> bytes:
     """The page as UTF-8 HTML; every text in it is escaped, because identities are untrusted input."""
     environment = Environment(
         loader=PackageLoader("contexture.operations.verification"),
@@ -78,7 +78,7 @@ def _moment(value: datetime) -> str:
 class Reported:
     """A verification, and the address of its report."""
 
-    found: Verification
+    found: VerificationResult
     uri: str
 
     def raise_differences(self) -> None:

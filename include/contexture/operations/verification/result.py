@@ -35,7 +35,7 @@ class DifferenceSample(StoredDocument):
     detail: str
 
 
-class Verification(StoredDocument):
+class VerificationResult(StoredDocument):
     """One look at the topics of a publication.
 
     Attributes:
@@ -96,7 +96,7 @@ def shown_name(raw: bytes | None) -> str:
     return text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…"
 
 
-def as_row(found: Verification, report: str) -> VerificationRow:
+def as_row(found: VerificationResult, report: str) -> VerificationRow:
     """The row of a verification, whose report lies at a path below the home."""
     count = found.differences.get
     return VerificationRow(

@@ -223,7 +223,7 @@ _UNDELETED: Final = "the source no longer has it; state holds it until two runs 
 
 
 def kind_of(suspect: Suspect) -> Kind:
-    """Returns the kind of a difference, in the words of `Verification`."""
+    """Returns the kind of a difference, in the words of `VerificationResult`."""
     match suspect.verdict:
         case "missing":
             return "missing"

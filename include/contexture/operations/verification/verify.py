@@ -28,7 +28,7 @@ from contexture.operations.verification.comparison import (
     scratch_database,
 )
 from contexture.operations.verification.contents import content_reader
-from contexture.operations.verification.result import Against, Basis, Verification
+from contexture.operations.verification.result import Against, Basis, VerificationResult
 from contexture.operations.verification.topics import ReplicaTopics, TopicSnapshot
 from contexture.publications import Publication
 from contexture.publications.delivery import KEY_NONE
@@ -159,7 +159,7 @@ def verify(
     *,
     report: Report = lambda sentence: None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> Verification:
+) -> VerificationResult:
     """Compares the topics with what was sent. Writes nothing, neither to Kafka nor to storage.
 
     Raises:
@@ -220,11 +220,11 @@ class TopicVerification:
 
     def _result(
         self, pointer: StatePointer, cut: TopicSnapshot, outcome: ComparisonResult, *, now: datetime, started: float
-    ) -> Verification:
+    ) -> VerificationResult:
         unjudged = dict(outcome.unjudged)
         if self._backfilled:
             unjudged[BACKFILLED] = self._backfilled
-        return Verification(
+        return VerificationResult(
             publication=self._publication.name,
             verified_at=now,
             seconds=round(time.monotonic() - started, 3),
@@ -247,7 +247,7 @@ class TopicVerification:
 
 
 class _StateVerification(TopicVerification):
-    def run(self, now: datetime) -> Verification:
+    def run(self, now: datetime) -> VerificationResult:
         started, self._basis = time.monotonic(), basis_of(self._publication)
         for _ in range(_TRIES):
             with scratch_database("contexture-verify-") as database:

@@ -18,7 +18,7 @@ from builders.states import Held, state_table
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.kafka import TopicRecord
 from contexture.operations.verification.against_source import verify_against_source
-from contexture.operations.verification.result import Verification
+from contexture.operations.verification.result import VerificationResult
 from contexture.operations.verification.source_comparison import BEHIND, CHANGED, HELD_BACK
 from contexture.operations.verification.source_view import (
     Difference,
@@ -106,7 +106,7 @@ class City:
         self.topics.send(rows)
         conclude(self.storage.publication(manifest.publication), manifest, cluster=None, target=None)
 
-    def compared(self, source: MemorySource) -> Verification:
+    def compared(self, source: MemorySource) -> VerificationResult:
         return verify_against_source(
             self.storage.publication(self.publication.name), self.publication, self.topics, source, clock=lambda: NOON
         )

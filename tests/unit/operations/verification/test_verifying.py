@@ -21,7 +21,7 @@ from contexture.monitoring.alerts import AlertKind, kind_of
 from contexture.operations.verification import report as report_module
 from contexture.operations.verification.comparison import MOVING, REMOVED, WITHHELD
 from contexture.operations.verification.report import verify_and_report
-from contexture.operations.verification.result import Verification
+from contexture.operations.verification.result import VerificationResult
 from contexture.operations.verification.verify import BACKFILLED, basis_of, verify
 from contexture.publications import Publication
 from contexture.sending import LedgerEntry
@@ -305,7 +305,7 @@ def test_the_outcome_is_kept_as_report_and_row(city: City) -> None:
     assert "http:" not in page.replace("http-equiv", "")
     assert "https:" not in page, "it needs no network"
     written = Path(reported.uri).with_name("verification.json").read_bytes()
-    assert Verification.model_validate_json(written) == reported.found
+    assert VerificationResult.model_validate_json(written) == reported.found
     row = store.last_verification("vehicles")
     assert row is not None
     assert (row.equal, row.missing, row.expected, row.summary) == (False, 1, 2, reported.found.summary)
