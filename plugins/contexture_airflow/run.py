@@ -20,14 +20,14 @@ class XComModel(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    def handed(self) -> dict[str, JsonValue]:
-        """As JSON has it, for XCom."""
-        handed: dict[str, JsonValue] = self.model_dump(mode="json")
-        return handed
+    def to_xcom(self) -> dict[str, JsonValue]:
+        """Returns the value as JSON objects, for XCom."""
+        dumped: dict[str, JsonValue] = self.model_dump(mode="json")
+        return dumped
 
     @classmethod
-    def received(cls, value: object) -> Self:
-        """From what `handed` gave."""
+    def from_xcom(cls, value: object) -> Self:
+        """Returns the value that `to_xcom` wrote."""
         return cls.model_validate(value)
 
 

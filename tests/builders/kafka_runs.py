@@ -17,7 +17,7 @@ from contexture.storage.manifests import Manifest
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
-from contexture_airflow.steps.quality_gate import judge
+from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_airflow.steps.settle import finish_open_transaction
 from contexture_sandbox.kafka import EmbeddedKafka
 
@@ -37,7 +37,7 @@ class Instance:
 
     def judged(self, manifest: Manifest) -> list[int]:
         """What the gate does; gives the shards to send."""
-        return judge(
+        return apply_verdict(
             self.storage.publication(manifest.publication),
             _staged(manifest),
             dry_run=False,

@@ -17,7 +17,7 @@ from contexture.storage.manifests import Manifest
 from contexture_airflow.run import StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
-from contexture_airflow.steps.quality_gate import judge
+from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_sandbox.kafka import EmbeddedKafka
 
 INTERVAL = (NOON, NOON + timedelta(minutes=5))
@@ -55,7 +55,7 @@ class City:
 
     def judged(self, manifest: Manifest) -> list[int]:
         staged = self.staged(manifest)
-        return judge(
+        return apply_verdict(
             self.storage.publication(staged.publication),
             staged,
             dry_run=False,

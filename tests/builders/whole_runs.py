@@ -25,7 +25,7 @@ from contexture.storage.manifests import Manifest
 from contexture_airflow.run import RunRequest
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
-from contexture_airflow.steps.quality_gate import judge
+from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_airflow.steps.settle import finish_open_transaction
 from contexture_airflow.steps.stage import answer, place_order
 from contexture_sandbox.kafka import EmbeddedKafka
@@ -83,7 +83,7 @@ class WholeRuns:
         staged = answer(self.storage.publication(order.publication), order, None)
         store = self.storage.publication(self.name)
         manifest = store.outboxes.manifest(staged.outbox)
-        for shard in judge(
+        for shard in apply_verdict(
             self.storage.publication(staged.publication), staged, dry_run=False, target_for=self.target, report=print
         ):
             attempts = attempts_of(store, manifest.outbox, shard, owner, report=print)

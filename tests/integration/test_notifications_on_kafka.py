@@ -30,7 +30,7 @@ from contexture.storage.orders import StageResult
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
-from contexture_airflow.steps.quality_gate import judge
+from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_airflow.steps.settle import finish_open_transaction
 from contexture_airflow.steps.stage import answer, place_order
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
@@ -76,7 +76,7 @@ class Cars:
             self.storage.read(f"{self.name}/runs/{plan.run}/result.json")
         ).error
         staged = answer(self.storage.publication(order.publication), order, None)
-        for shard in judge(
+        for shard in apply_verdict(
             self.storage.publication(staged.publication),
             staged,
             dry_run=False,

@@ -21,7 +21,7 @@ from contexture_airflow.run import RunRequest
 from contexture_airflow.run_events import open_journal
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
-from contexture_airflow.steps.quality_gate import judge
+from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_airflow.steps.settle import finish_open_transaction
 from contexture_airflow.steps.stage import place_order
 from contexture_airflow.steps.stage_operations import stage_operations
@@ -62,7 +62,7 @@ def test_events_of_a_run_are_read_back_once_as_cloud_events(
             log,
         )
         manifest = storage.publication(name).outboxes.manifest(staged.outbox)
-        for shard in judge(
+        for shard in apply_verdict(
             storage.publication(staged.publication), staged, dry_run=False, target_for=target, report=log
         ):
             attempts = attempts_of(storage.publication(name), staged.outbox, shard, audit, report=log)

@@ -24,7 +24,7 @@ from contexture.storage.manifests import Manifest
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
-from contexture_airflow.steps.quality_gate import judge
+from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_airflow.steps.settle import finish_open_transaction
 from contexture_airflow.steps.stage import answer, place_order
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
@@ -89,7 +89,9 @@ class City(WholeRuns):
         return answer(self.storage.publication(order.publication), order, None)
 
     def judged(self, staged: StagedOutbox) -> Manifest:
-        judge(self.storage.publication(staged.publication), staged, dry_run=False, target_for=self.target, report=print)
+        apply_verdict(
+            self.storage.publication(staged.publication), staged, dry_run=False, target_for=self.target, report=print
+        )
         return self.storage.publication(self.name).outboxes.manifest(staged.outbox)
 
     def sent(self, manifest: Manifest) -> None:

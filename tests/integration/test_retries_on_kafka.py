@@ -27,7 +27,7 @@ from contexture.storage.manifests import Manifest
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.run_events import ShardNotes, open_journal
 from contexture_airflow.steps.publish import AttemptsUsedUpError, attempts_of, send_shard
-from contexture_airflow.steps.quality_gate import judge
+from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_airflow.steps.settle import finish_open_transaction
 from contexture_sandbox.kafka import EmbeddedKafka
 
@@ -69,7 +69,7 @@ class City:
         staged = StagedOutbox(
             publication=self.publication.name, run=manifest.run, outbox="outbox1", sequence=1, records=40, shards=(0,)
         )
-        judge(
+        apply_verdict(
             self.storage.publication(staged.publication),
             staged,
             dry_run=False,

@@ -111,7 +111,7 @@ def test_after_a_kill_the_next_task_goes_on_at_the_same_attempt_and_waits_only_t
     sender.task().after(AWAY)
     sender.clock.now += timedelta(seconds=3)
     again = sender.task()
-    again.wait_rest()
+    again.wait_until_due()
     assert sender.clock.slept == [2.0]
     assert again.after(AWAY) == 20_000
     assert sender.standing().attempt == 2
@@ -120,14 +120,14 @@ def test_after_a_kill_the_next_task_goes_on_at_the_same_attempt_and_waits_only_t
 def test_a_wait_that_is_over_is_not_waited_again(sender: Sender) -> None:
     sender.task().after(AWAY)
     sender.clock.now += timedelta(seconds=5)
-    sender.task().wait_rest()
+    sender.task().wait_until_due()
     assert sender.clock.slept == []
 
 
 def test_a_clock_that_was_ahead_and_is_set_right_holds_up_no_attempt(sender: Sender) -> None:
     sender.task().after(AWAY)
     sender.clock.now -= timedelta(days=365)
-    sender.task().wait_rest()
+    sender.task().wait_until_due()
     assert sender.clock.slept == [5.0]
 
 
@@ -136,13 +136,13 @@ def test_nor_does_it_hold_up_who_waits_without_a_slot(sender: Sender) -> None:
         sender.task(intervals=(3_600_000,)).after(AWAY)
     sender.clock.now -= timedelta(days=365)
     with pytest.raises(SendLaterError) as later:
-        sender.task().wait_rest()
+        sender.task().wait_until_due()
     assert later.value.at == sender.clock.now + timedelta(hours=1)
 
 
 def test_a_task_that_was_killed_while_sending_has_used_up_no_attempt(sender: Sender) -> None:
-    sender.task().wait_rest()
-    sender.task().wait_rest()
+    sender.task().wait_until_due()
+    sender.task().wait_until_due()
     assert sender.log.of_outbox("outbox1") == ()
 
 
@@ -150,7 +150,7 @@ def test_after_a_used_up_budget_the_next_sender_has_a_new_one(sender: Sender) ->
     with pytest.raises(AttemptsUsedUpError):
         sender.task(ttl=0).after(AWAY)
     later = sender.task(ttl=1)
-    later.wait_rest()
+    later.wait_until_due()
     assert later.after(AWAY) == 5_000
     assert (sender.standing().attempt, sender.standing().failed, sender.clock.slept) == (1, 2, [])
 
@@ -160,10 +160,10 @@ def test_a_wait_over_a_minute_is_left_to_whoever_can_wait_without_a_slot(sender:
         sender.task(intervals=(60_001,)).after(AWAY)
     assert late.value.at == NOON + timedelta(milliseconds=60_001)
     with pytest.raises(SendLaterError):
-        sender.task().wait_rest()
+        sender.task().wait_until_due()
     assert sender.standing().attempt == 1
     sender.clock.now = late.value.at
-    sender.task().wait_rest()
+    sender.task().wait_until_due()
     assert sender.clock.slept == []
 
 
@@ -172,19 +172,19 @@ def test_a_minute_is_slept(sender: Sender) -> None:
 
 
 def test_a_call_is_done_again_by_the_schedule_while_the_brokers_are_away(sender: Sender) -> None:
-    assert sender.task().until_answered(failing(2)) == "answered"
+    assert sender.task().retry_until_answered(failing(2)) == "answered"
     assert sender.clock.slept == [5.0, 20.0]
 
 
 def test_a_call_that_fails_otherwise_uses_up_no_attempt(sender: Sender) -> None:
     with pytest.raises(RetriableError):
-        sender.task().until_answered(failing(1, RetriableError("storage full", next_step="make room")))
+        sender.task().retry_until_answered(failing(1, RetriableError("storage full", next_step="make room")))
     assert sender.log.of_outbox("outbox1") == ()
 
 
 def test_a_call_that_needs_a_person_is_noted_as_stopped(sender: Sender) -> None:
     with pytest.raises(ConfigurationError):
-        sender.task().until_answered(failing(1, ConfigurationError("wrong password", next_step="correct it")))
+        sender.task().retry_until_answered(failing(1, ConfigurationError("wrong password", next_step="correct it")))
     assert sender.standing().describe() == "attempt 1 of 4, stopped"
 
 

@@ -160,11 +160,11 @@ def test_a_late_attempt_gives_the_slot_back_and_goes_on_in_time(storage: Home, k
     noted = storage.publication("vehicles").attempts.of_shard("outbox1", 0)
     assert noted is not None
     assert deferred.value.trigger.moment == noted.next_at
-    assert deferred.value.method_name == "go_on"
+    assert deferred.value.method_name == "resume"
     with pytest.raises(TaskDeferred):
-        operator.go_on(context(), event=None)
+        operator.resume(context(), event=None)
     storage.publication("vehicles").attempts.keep(noted.model_copy(update={"next_at": NOON}))
-    assert operator.go_on(context(), event=None)["sent"] == 1
+    assert operator.resume(context(), event=None)["sent"] == 1
 
 
 def test_settle_gives_its_slot_back_too(storage: Home, kafka: FakeTarget) -> None:
@@ -178,7 +178,7 @@ def test_settle_gives_its_slot_back_too(storage: Home, kafka: FakeTarget) -> Non
     noted = storage.publication("vehicles").attempts.of_shard("outbox1", 0)
     assert noted is not None
     storage.publication("vehicles").attempts.keep(noted.model_copy(update={"next_at": NOON}))
-    assert operator.go_on(context(mode="auto"))["settled"] == ["outbox1"]
+    assert operator.resume(context(mode="auto"))["settled"] == ["outbox1"]
 
 
 def test_settle_fails_for_good_when_used_up(storage: Home, kafka: FakeTarget) -> None:
@@ -363,7 +363,7 @@ def test_a_shrunk_source_waits_for_an_answer_where_it_is_asked_for(
         operator.execute(running)  # type: ignore[arg-type]
     assert [alert["kind"] for alert in told] == ["waiting for approval"]
     assert 'Would be deleted: ["a"]' in told[0]["text"]
-    assert (waiting.value.method_name, waiting.value.timeout) == ("go_on", timedelta(hours=2))
+    assert (waiting.value.method_name, waiting.value.timeout) == ("resume", timedelta(hours=2))
     (question,) = asked
     assert (question["ti_id"], question["options"]) == ("ti", ["Approve", "Reject"])
     assert question["subject"] == "vehicles: 12 of 20 would be deleted"
@@ -371,7 +371,7 @@ def test_a_shrunk_source_waits_for_an_answer_where_it_is_asked_for(
     assert question["params"]["reason"]["schema"]["type"] == "string"
 
     submit(GOOD, 0)
-    staged = operator.go_on(running, APPROVED)  # type: ignore[arg-type]
+    staged = operator.resume(running, APPROVED)  # type: ignore[arg-type]
     assert staged["outbox"] == "outbox1"
     order = storage.read(PublicationPaths("vehicles").order("run1"))
     assert StageOrder.model_validate_json(order).confirm_shrink is True
@@ -383,7 +383,7 @@ def test_a_rejected_one_submits_nothing_and_fails(storage: Home, kafka: FakeTarg
     seen = submit(GOOD, 0)
     operator = StagePublicationOperator(task_id="stage", publication=ASKING, plan=PLAN)
     with pytest.raises(ConfigurationError, match="ada rejected that they are deleted"):
-        operator.go_on(context(), {**APPROVED, "chosen_options": ["Reject"]})  # type: ignore[arg-type]
+        operator.resume(context(), {**APPROVED, "chosen_options": ["Reject"]})  # type: ignore[arg-type]
     with pytest.raises(FileNotFoundError):
         seen()
 

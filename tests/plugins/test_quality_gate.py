@@ -15,7 +15,7 @@ from contexture.sending.ledger_copies import LedgerCopies
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture_airflow.run import RunRequest, StagedOutbox
-from contexture_airflow.steps.quality_gate import judge
+from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_airflow.steps.settle import finish_open_transaction
 
 VEHICLES = publication()
@@ -32,11 +32,11 @@ class Gate:
     def __init__(self, storage: Home, *, superseded: bool = False) -> None:
         self.storage, self.kafka, self.log = storage, FakeTarget(is_superseded=superseded), list[str]()
 
-    def judge(self, manifest: Manifest, *, dry_run: bool = False) -> list[int]:
+    def apply_verdict(self, manifest: Manifest, *, dry_run: bool = False) -> list[int]:
         staged = StagedOutbox(
             publication="vehicles", run=manifest.run, outbox=manifest.outbox, sequence=1, records=1, shards=(0,)
         )
-        return judge(
+        return apply_verdict(
             self.storage.publication(staged.publication),
             staged,
             dry_run=dry_run,
@@ -51,7 +51,7 @@ class Gate:
 def test_an_approved_outbox_gives_the_shards_that_have_records(storage: Home) -> None:
     gate = Gate(storage)
     manifest = outbox(storage, VEHICLES, 1, [records("car1"), [], records("car2", topic="bikes")])
-    assert gate.judge(manifest) == [0, 2]
+    assert gate.apply_verdict(manifest) == [0, 2]
     assert gate.status(manifest) == "approved"
     assert (gate.kafka.topics, gate.kafka.claims) == ({"cars", "bikes"}, ["outbox1"])
 
@@ -59,7 +59,7 @@ def test_an_approved_outbox_gives_the_shards_that_have_records(storage: Home) ->
 def test_a_ledger_with_too_few_replicas_is_told_and_does_not_stop_the_run(storage: Home) -> None:
     gate = Gate(storage)
     gate.kafka.copies = LedgerCopies("contexture.ledger.vehicles", replicas=1, in_sync=1, brokers=3)
-    assert gate.judge(outbox(storage, VEHICLES, 1, [records("car1")])) == [0]
+    assert gate.apply_verdict(outbox(storage, VEHICLES, 1, [records("car1")])) == [0]
     (warning,) = [line for line in gate.log if line.startswith("warning: the ledger")]
     assert "has 1 replica of 3 and min.insync.replicas 1 of 2" in warning
     assert "contexture.ledger.vehicles 3 replicas with kafka-reassign-partitions" in warning
@@ -69,7 +69,7 @@ def test_a_failed_critical_expectation_rejects_and_names_itself(storage: Home) -
     gate = Gate(storage)
     manifest = outbox(storage, VEHICLES, 1, [records("car1")], failed={"volume": "critical", "types": "warning"})
     with pytest.raises(RejectedError, match=r"1 critical expectation failed.*volume holds, found 7 of 9"):
-        gate.judge(manifest)
+        gate.apply_verdict(manifest)
     assert gate.status(manifest) == "rejected"
     assert gate.kafka.claims == []
 
@@ -78,7 +78,7 @@ def test_an_empty_source_is_told_as_a_possible_misspelling(storage: Home) -> Non
     gate = Gate(storage)
     manifest = outbox(storage, VEHICLES, 1, [[]], failed={"volume": "critical"})
     with pytest.raises(RejectedError, match=r"see that source\.service, service_path and types are spelt") as error:
-        gate.judge(manifest)
+        gate.apply_verdict(manifest)
     assert "quality.minimum_entities to 0" in error.value.next_step
     assert gate.kafka.sent == []
 
@@ -86,7 +86,7 @@ def test_an_empty_source_is_told_as_a_possible_misspelling(storage: Home) -> Non
 def test_an_empty_selection_of_a_registry_is_told_as_one(storage: Home) -> None:
     manifest = outbox(storage, structures(name="vehicles"), 1, [[]], failed={"volume": "critical"})
     with pytest.raises(RejectedError, match=r"see that source\.select names agencies"):
-        Gate(storage).judge(manifest)
+        Gate(storage).apply_verdict(manifest)
 
 
 def test_a_dry_run_of_a_baseline_says_what_it_would_note(storage: Home) -> None:
@@ -94,7 +94,7 @@ def test_a_dry_run_of_a_baseline_says_what_it_would_note(storage: Home) -> None:
     manifest = outbox(storage, structures(name="vehicles"), 1, [[]])
     noted = manifest.model_copy(update={"baseline": True, "source_count": 12})
     storage.write(PublicationPaths("vehicles").manifest(manifest.outbox), noted.to_json())
-    assert gate.judge(manifest, dry_run=True) == []
+    assert gate.apply_verdict(manifest, dry_run=True) == []
     assert gate.log == ["dry run: 12 structures would be noted, and nothing sent: it is the first run"]
 
 
@@ -102,7 +102,7 @@ def test_the_run_after_a_rejection_sends_none_of_it(storage: Home) -> None:
     gate = Gate(storage)
     manifest = outbox(storage, VEHICLES, 1, [records("car1")], failed={"volume": "critical"})
     with pytest.raises(RejectedError):
-        gate.judge(manifest)
+        gate.apply_verdict(manifest)
     finish_open_transaction(
         storage.publication(VEHICLES.name), VEHICLES, RunRequest(run_id="next"), gate.kafka, gate.log.append
     )
@@ -113,7 +113,7 @@ def test_the_run_after_a_rejection_sends_none_of_it(storage: Home) -> None:
 def test_a_failed_warning_passes_and_is_told(storage: Home) -> None:
     gate = Gate(storage)
     manifest = outbox(storage, VEHICLES, 1, [records("car1")], failed={"freshness": "warning"})
-    assert gate.judge(manifest) == [0]
+    assert gate.apply_verdict(manifest) == [0]
     assert "warning: freshness holds (7 of 9)" in gate.log
 
 
@@ -122,7 +122,7 @@ def test_topics_of_several_identities_are_told(storage: Home) -> None:
     manifest = outbox(storage, VEHICLES, 1, [records("car1")]).model_copy(update={"collisions": 2})
     storage.write(PublicationPaths("vehicles").manifest(manifest.outbox), manifest.to_json())
 
-    gate.judge(manifest)
+    gate.apply_verdict(manifest)
 
     assert "2 events have the topic of another identity: the report shows which" in gate.log
 
@@ -130,7 +130,7 @@ def test_topics_of_several_identities_are_told(storage: Home) -> None:
 def test_a_dry_run_previews_topics_and_counts_and_sends_nothing(storage: Home) -> None:
     gate = Gate(storage)
     manifest = outbox(storage, VEHICLES, 1, [records("car1", "car2")])
-    assert gate.judge(manifest, dry_run=True) == []
+    assert gate.apply_verdict(manifest, dry_run=True) == []
     assert gate.status(manifest) == "rejected"
     assert gate.log == ["dry run: 2 records would go to 1 topics", "  cars: 2"]
     assert gate.kafka.topics == set()
@@ -139,22 +139,22 @@ def test_a_dry_run_previews_topics_and_counts_and_sends_nothing(storage: Home) -
 def test_judging_again_after_a_crash_goes_on(storage: Home) -> None:
     gate = Gate(storage)
     manifest = outbox(storage, VEHICLES, 1, [records("car1")])
-    assert gate.judge(manifest) == gate.judge(manifest) == [0]
+    assert gate.apply_verdict(manifest) == gate.apply_verdict(manifest) == [0]
 
 
 def test_an_outbox_at_its_end_is_not_judged_again(storage: Home) -> None:
     gate = Gate(storage)
     manifest = outbox(storage, VEHICLES, 1, [records("car1")])
-    gate.judge(manifest, dry_run=True)
+    gate.apply_verdict(manifest, dry_run=True)
     with pytest.raises(ConfigurationError, match="rejected already"):
-        gate.judge(manifest)
+        gate.apply_verdict(manifest)
 
 
 def test_an_outbox_that_another_instance_overtook_is_abandoned(storage: Home) -> None:
     gate = Gate(storage, superseded=True)
     manifest = outbox(storage, VEHICLES, 1, [records("car1")])
     with pytest.raises(ConfigurationError, match="came too late"):
-        gate.judge(manifest)
+        gate.apply_verdict(manifest)
     assert gate.status(manifest) == "abandoned"
 
 
@@ -172,7 +172,7 @@ def test_a_dry_run_of_a_backfill_tells_what_is_missing_left_out_and_where_it_goe
     manifest = replayed(
         storage, replayed_from="archive", missing=lacking, topic_prefix="again-", skipped_newer=7, sends_outdated=True
     )
-    assert gate.judge(manifest, dry_run=True) == []
+    assert gate.apply_verdict(manifest, dry_run=True) == []
     assert gate.log == [
         "sent again from the archive: what was sent then",
         "to topics that begin with again-",
@@ -187,7 +187,7 @@ def test_a_dry_run_of_a_backfill_tells_what_is_missing_left_out_and_where_it_goe
 
 def test_old_values_over_newer_ones_are_warned_of(storage: Home) -> None:
     gate = Gate(storage)
-    gate.judge(replayed(storage, replayed_from="source", sends_outdated=True))
+    gate.apply_verdict(replayed(storage, replayed_from="source", sends_outdated=True))
     assert gate.log[:2] == [
         "sent again from what the source keeps of that time",
         "old values come to lie on top of newer ones on compacted topics, as replay_outdated: send asks for",
@@ -209,7 +209,7 @@ def concluded(storage: Home, shards: int, name: str = "before") -> None:
 def test_all_shards_are_fenced_when_their_number_changed(storage: Home, shards_before: int, fences_all: bool) -> None:
     concluded(storage, shards_before)
     gate = Gate(storage)
-    gate.judge(outbox(storage, VEHICLES, 2, [records("car1"), records("car2")]))
+    gate.apply_verdict(outbox(storage, VEHICLES, 2, [records("car1"), records("car2")]))
     assert gate.kafka.fenced_all is fences_all
     assert gate.kafka.cleared == ({"cars"} if fences_all else set())
     assert any("senders of all shards are fenced" in line for line in gate.log) is fences_all
@@ -228,7 +228,7 @@ def test_all_shards_are_fenced_from_an_abandonment_to_the_next_concluded_outbox(
         if end == "rejected":
             outboxes.set_status(manifest.outbox, "rejected", reason="a test says so")
             continue
-        gate.judge(manifest)
+        gate.apply_verdict(manifest)
         fenced.append(gate.kafka.fenced_all)
         outboxes.set_status(manifest.outbox, "concluded", reason="a test says so")
 

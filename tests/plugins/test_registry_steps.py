@@ -21,7 +21,7 @@ from contexture.storage.manifests import ExpectationResult, Manifest, QualityVer
 from contexture.storage.orders import StageOrder
 from contexture_airflow.run import RunPlan, RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
-from contexture_airflow.steps.quality_gate import judge
+from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_airflow.steps.settle import finish_open_transaction
 
 CODELISTS = structures()
@@ -145,7 +145,7 @@ def test_a_baseline_becomes_state_and_sends_nothing(storage: Home) -> None:
         pq.write_table(state_table([Held("FREQ"), Held("AREA")]), path, filesystem=storage.filesystem)
     kafka, log = FakeTarget(), list[str]()
     assert (
-        judge(
+        apply_verdict(
             storage.publication(manifest.publication),
             staged(manifest),
             dry_run=False,
@@ -170,7 +170,7 @@ def baseline(storage: Home, watermark: str | None) -> Manifest:
 
 
 def gate(storage: Home, manifest: Manifest, kafka: FakeTarget) -> list[int]:
-    return judge(
+    return apply_verdict(
         storage.publication(manifest.publication),
         staged(manifest),
         dry_run=False,

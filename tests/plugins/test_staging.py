@@ -151,7 +151,7 @@ def test_a_good_answer_names_outbox_shards_and_report(storage: Home, submit_fail
     result = StageResult(outbox="outbox3", sequence=3, records=7, shards=(1,), approved=True, report="/home/report/x")
     storage.write(FOLDER.result("run3"), result.to_json())
     storage.write(f"{FOLDER.report('outbox3')}/index.html", b"report")
-    assert answer(storage.publication(order.publication), order, submit_failure).handed() == {
+    assert answer(storage.publication(order.publication), order, submit_failure).to_xcom() == {
         "publication": "vehicles",
         "run": "run3",
         "outbox": "outbox3",

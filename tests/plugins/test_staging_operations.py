@@ -25,7 +25,7 @@ from contexture_airflow.run import RunPlan, RunRequest, StagedOutbox
 from contexture_airflow.run_events import ShardNotes, open_journal, record_end, record_failure
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
-from contexture_airflow.steps.quality_gate import judge
+from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_airflow.steps.settle import finish_open_transaction
 from contexture_airflow.steps.stage import place_order
 from contexture_airflow.steps.stage_operations import stage_operations
@@ -67,7 +67,7 @@ class Audit:
 
     def finished(self, staged: StagedOutbox) -> None:
         manifest = self.storage.publication("audit").outboxes.manifest(staged.outbox)
-        for shard in judge(
+        for shard in apply_verdict(
             self.storage.publication(staged.publication), staged, dry_run=False, target_for=self.kafka, report=silent
         ):
             attempts = attempts_of(self.storage.publication("audit"), staged.outbox, shard, self.publication)
@@ -128,7 +128,7 @@ def test_a_run_that_was_rejected_or_lost_its_way_is_told_by_the_next_one(home: A
 def test_events_of_a_dry_run_are_told_by_the_next_one_though_nothing_has_happened_since(home: Audit) -> None:
     home.happens("a")
     dry = home.staged(*home.planned("run1"))
-    judge(home.storage.publication(dry.publication), dry, dry_run=True, target_for=home.kafka, report=silent)
+    apply_verdict(home.storage.publication(dry.publication), dry, dry_run=True, target_for=home.kafka, report=silent)
     assert home.ran("run2").records == 2
     assert home.sent() == [("ops", "a"), ("ops-too", "a")]
 
@@ -136,7 +136,9 @@ def test_events_of_a_dry_run_are_told_by_the_next_one_though_nothing_has_happene
 def test_an_outbox_that_was_approved_is_finished_first(home: Audit) -> None:
     home.happens("a")
     staged = home.staged(*home.planned("run1"))
-    judge(home.storage.publication(staged.publication), staged, dry_run=False, target_for=home.kafka, report=silent)
+    apply_verdict(
+        home.storage.publication(staged.publication), staged, dry_run=False, target_for=home.kafka, report=silent
+    )
     home.happens("b")
     home.ran("run2")
     assert [outbox_id for topic, outbox_id in home.sent() if topic == "ops"] == ["a", "b"]
@@ -278,8 +280,8 @@ def test_the_operator_hands_on_what_it_prepared(home: Audit, monkeypatch: pytest
     home.happens("a")
     _, plan = home.planned("manual__1")
     run = SimpleNamespace(run_id="manual__1", run_type="manual", triggering_user_name="ana")
-    operator = StageOperationsOperator(task_id="stage", publication=home.publication, plan=plan.handed())
+    operator = StageOperationsOperator(task_id="stage", publication=home.publication, plan=plan.to_xcom())
     context: Any = {"params": {"mode": "auto"}, "dag_run": run}
-    staged = StagedOutbox.received(operator.execute(context))
+    staged = StagedOutbox.from_xcom(operator.execute(context))
     assert (run_request(context).triggered_by, run_request(context).run_type) == ("ana", "manual")
     assert (staged.publication, staged.run, staged.records, staged.shards) == ("audit", plan.run, 2, (0,))

@@ -22,7 +22,7 @@ from contexture.storage.state import StatePointer
 from contexture_airflow.run import RunPlan, RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
-from contexture_airflow.steps.quality_gate import judge
+from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_airflow.steps.settle import finish_open_transaction
 
 VEHICLES = publication()
@@ -53,7 +53,7 @@ class City:
         return manifest
 
     def judged(self, manifest: Manifest) -> None:
-        judge(
+        apply_verdict(
             self.storage.publication(manifest.publication),
             self._staged(manifest),
             dry_run=False,

@@ -40,7 +40,7 @@ class Audience:
         return cls(notify.mail, tuple(each.model_dump(mode="json") for each in notify.notifiers))
 
     @classmethod
-    def received(cls, mail: Sequence[str], notifiers: Sequence[Mapping[str, Any]]) -> Audience:
+    def from_lists(cls, mail: Sequence[str], notifiers: Sequence[Mapping[str, Any]]) -> Audience:
         """From lists, as a serialized DAG has them."""
         return cls(tuple(mail), tuple(notifiers))
 

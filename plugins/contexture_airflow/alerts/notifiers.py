@@ -47,7 +47,7 @@ class FailureNotifier(BaseNotifier):
     def __init__(self, publication: str, mail: Sequence[str] = (), notifiers: Sequence[Mapping[str, Any]] = ()) -> None:
         super().__init__()
         self.publication = publication
-        self.audience = Audience.received(mail, notifiers)
+        self.audience = Audience.from_lists(mail, notifiers)
 
     def notify(self, context: Context) -> None:
         """Tells about the failed task of this context."""
@@ -180,7 +180,7 @@ class DeadlineNotifier(BaseNotifier):
         super().__init__()
         self.publication = publication
         self.minutes = minutes
-        self.audience = Audience.received(mail, notifiers)
+        self.audience = Audience.from_lists(mail, notifiers)
 
     def notify(self, context: Context) -> None:
         """Tells about the run of this context, which holds it as Airflow's REST interface writes it."""

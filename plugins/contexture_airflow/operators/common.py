@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 def defer_send_errors(operator: BaseOperator, send: Callable[[], Result]) -> Result:
     """The result of `send`.
 
-    A late attempt ends the process: the triggerer waits, no worker slot is held, and the operator's `go_on` is called
+    A late attempt ends the process: the triggerer waits, no worker slot is held, and the operator's `resume` is called
     when the time has come. (Being deferred uses up none of Airflow's own retries.)
 
     Raises:
@@ -36,7 +36,7 @@ def defer_send_errors(operator: BaseOperator, send: Callable[[], Result]) -> Res
         from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 
         operator.log.info("%s; the task gives its slot back until then", later)
-        operator.defer(trigger=DateTimeTrigger(moment=later.at), method_name="go_on")
+        operator.defer(trigger=DateTimeTrigger(moment=later.at), method_name="resume")
 
 
 class ReportLink(BaseOperatorLink):

@@ -42,7 +42,7 @@ class ConcludeOperator(BaseOperator):
         from contexture_airflow.run_events import open_journal, record_end
         from contexture_airflow.steps.conclude import conclude_run
 
-        staged = StagedOutbox.received(self.staged)
+        staged = StagedOutbox.from_xcom(self.staged)
         store = open_home().publication(staged.publication)
         publication = store.run(staged.run).order().publication
         alerting = alerting_lost_topics(store, publication, context, self.log)
@@ -63,7 +63,7 @@ class ConcludeOperator(BaseOperator):
         from contexture_airflow.lineage import lineage_of
         from contexture_airflow.run import StagedOutbox
 
-        staged = StagedOutbox.received(self.staged)
+        staged = StagedOutbox.from_xcom(self.staged)
         return lineage_of(open_home().publication(staged.publication), [staged.outbox])
 
     def get_openlineage_facets_on_failure(self, task_instance: Any) -> OperatorLineage[Any, Any]:

@@ -39,7 +39,7 @@ class PublishOutboxOperator(BaseOperator):
         """Returns counts of what was sent."""
         return defer_send_errors(self, self._send)
 
-    def go_on(self, context: Context, event: Any = None) -> dict[str, Any]:
+    def resume(self, context: Context, event: Any = None) -> dict[str, Any]:
         """The same, when the time of a late attempt has come."""
         return defer_send_errors(self, self._send)
 
@@ -49,7 +49,7 @@ class PublishOutboxOperator(BaseOperator):
         from contexture_airflow.run_events import ShardNotes, open_journal
         from contexture_airflow.steps.publish import attempts_of, send_shard
 
-        staged = StagedOutbox.received(self.staged)
+        staged = StagedOutbox.from_xcom(self.staged)
         store = open_home().publication(staged.publication)
         manifest = store.outboxes.manifest(staged.outbox)
         publication = store.run(staged.run).order().publication

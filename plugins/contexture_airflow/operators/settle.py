@@ -35,7 +35,7 @@ class SettleOperator(BaseOperator):
         """Returns the plan of the run."""
         return defer_send_errors(self, lambda: self._settle(context))
 
-    def go_on(self, context: Context, event: Any = None) -> dict[str, Any]:
+    def resume(self, context: Context, event: Any = None) -> dict[str, Any]:
         """The same, when the time of a late attempt has come."""
         return defer_send_errors(self, lambda: self._settle(context))
 
@@ -54,7 +54,7 @@ class SettleOperator(BaseOperator):
         alert_dead_letters(store, self.publication, plan.settled, context, self.log)
         if plan.settled:
             alert_incompleteness(store, self.publication, context, self.log)
-        return dict(plan.handed())
+        return dict(plan.to_xcom())
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any]:
         """Source and topics of what was finished; called by Airflow's OpenLineage provider, where it is installed."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def ask_about_shrinking(context: Context, publication: Publication, vanishing: ShrinkReport) -> TaskAwaitingInput:
     """Puts the question where Airflow shows what people have to do; gives what the task raises to wait for the answer.
 
-    It waits in state `awaiting_input`, which holds no slot. Its `go_on` is called with the answer, or with an
+    It waits in state `awaiting_input`, which holds no slot. Its `resume` is called with the answer, or with an
     error when none came in time.
     """
     from airflow.sdk.exceptions import TaskAwaitingInput
@@ -46,7 +46,7 @@ def ask_about_shrinking(context: Context, publication: Publication, vanishing: S
         params={"reason": reason.serialize()},
     )
     hours = publication.source.shrink_limit.answer_hours
-    return TaskAwaitingInput(method_name="go_on", timeout=timedelta(hours=hours))
+    return TaskAwaitingInput(method_name="resume", timeout=timedelta(hours=hours))
 
 
 class StagePublicationOperator(SparkSubmitOperator):
@@ -82,7 +82,7 @@ class StagePublicationOperator(SparkSubmitOperator):
         from contexture_airflow.run import RunPlan
         from contexture_airflow.steps.shrink_approval import asked_about
 
-        store, plan = open_home().publication(self.publication.name), RunPlan.received(self.plan)
+        store, plan = open_home().publication(self.publication.name), RunPlan.from_xcom(self.plan)
         try:
             return self._staged(context, store, plan)
         except ConfigurationError as error:
@@ -94,14 +94,14 @@ class StagePublicationOperator(SparkSubmitOperator):
         alert_question(store, self.publication, vanishing, context, self.log)
         raise waits
 
-    def go_on(self, context: Context, event: Any = None) -> dict[str, Any]:
+    def resume(self, context: Context, event: Any = None) -> dict[str, Any]:
         """The same, when a person has decided whether more may be deleted than the limit says."""
         from contexture_airflow.connections.settings import open_home
         from contexture_airflow.run import RunPlan
         from contexture_airflow.run_events import open_journal
         from contexture_airflow.steps.shrink_approval import decide, decision_of_event
 
-        store, run = open_home().publication(self.publication.name), RunPlan.received(self.plan).run
+        store, run = open_home().publication(self.publication.name), RunPlan.from_xcom(self.plan).run
         decision = decision_of_event(event or {})
         self.log.info("%s", decision.clause)
         with open_journal(store.home, self.log.warning) as journal:
@@ -125,7 +125,7 @@ class StagePublicationOperator(SparkSubmitOperator):
         if failure is not None:
             self.log.warning("the Spark job had answered before its process failed: what it prepared is whole")
         self.log.info("outbox %s, %s records, report %s", staged.outbox, staged.records, staged.report)
-        return dict(staged.handed())
+        return dict(staged.to_xcom())
 
     def _prepare_submit(self, home: str, order_uri: str, scratch: Path) -> None:
         from contexture_airflow.spark_submit import Submission

@@ -43,6 +43,6 @@ class StageOperationsOperator(BaseOperator):
         from contexture_airflow.steps.stage_operations import stage_operations
 
         store, request = open_home().publication(self.publication.name), run_request(context)
-        plan, report = RunPlan.received(self.plan), self.log.info
+        plan, report = RunPlan.from_xcom(self.plan), self.log.info
         order = place_order(store, self.publication, request, plan, targets(report))
-        return dict(stage_operations(store, request, order, report).handed())
+        return dict(stage_operations(store, request, order, report).to_xcom())

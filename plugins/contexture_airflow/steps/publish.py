@@ -101,7 +101,7 @@ class ShardAttempts:
         self._clock = clock
         self._sleep = sleep
 
-    def wait_rest(self) -> None:
+    def wait_until_due(self) -> None:
         """Waits until the next attempt is due, if an earlier task or run noted that one is.
 
         Raises:
@@ -147,7 +147,7 @@ class ShardAttempts:
         if known is not None and known.is_open:
             self._keep(known.model_copy(update={"state": "sent", "next_at": None}))
 
-    def until_answered(self, call: Callable[[], Result]) -> Result:
+    def retry_until_answered(self, call: Callable[[], Result]) -> Result:
         """The result of a call that needs the brokers; each time they stay away uses up an attempt."""
         while True:
             try:
@@ -379,7 +379,7 @@ def send_shard(
     if status == "concluded":
         # All of it was seen in Kafka then; a task that is cleared later needs no ledger for that, which may be lost.
         return ShardResult(shard, manifest.outbox, 0, reader.records, 0, 0, 0.0, superseded=False)
-    attempts.wait_rest()
+    attempts.wait_until_due()
     notes = notes or ShardNotes(NOWHERE, manifest, shard)
     notes.began()
     _expect_ledger(store, manifest, target, attempts, notes)
@@ -410,7 +410,7 @@ def _expect_ledger(
         expect_ledger(store, manifest, target)
 
     try:
-        attempts.until_answered(check)
+        attempts.retry_until_answered(check)
     except ContextureError as failure:
         notes.failed(failure)
         raise

@@ -33,7 +33,7 @@ _EMPTY_SOURCE = (
 )
 
 
-def judge(
+def apply_verdict(
     store: PublicationStore, staged: StagedOutbox, *, dry_run: bool, target_for: TargetFor, report: Report
 ) -> list[int]:
     """The shards to send, after approving the outbox; none after a dry run, whose outbox is rejected.

@@ -86,13 +86,13 @@ def _finish(
     }
     # Brokers that are away are noticed here first: it counts as an attempt of the first shard.
     first = attempts[min(attempts)]
-    first.wait_rest()
-    if first.until_answered(lambda: was_made_for_other_cluster(store, manifest, target)):
+    first.wait_until_due()
+    if first.retry_until_answered(lambda: was_made_for_other_cluster(store, manifest, target)):
         _abandon(store, manifest, report)
         return
     if manifest.interval is None:
-        first.until_answered(lambda: check_ledger(store, target))
-    first.until_answered(lambda: target.ensure_topics(store.outbox(manifest.outbox).topic_counts()))
+        first.retry_until_answered(lambda: check_ledger(store, target))
+    first.retry_until_answered(lambda: target.ensure_topics(store.outbox(manifest.outbox).topic_counts()))
     for shard in shards:
         send_shard(store, manifest, shard, target, attempts[shard], notes[shard])
     conclude_outbox(store, manifest, publication, target, now=datetime.now(UTC), report=report)

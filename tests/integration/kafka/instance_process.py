@@ -32,7 +32,7 @@ from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.run_events import ShardNotes, open_journal
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
-from contexture_airflow.steps.quality_gate import judge
+from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_airflow.steps.settle import finish_open_transaction
 
 _spec = importlib.util.spec_from_file_location("sender_process", Path(__file__).with_name("sender_process.py"))
@@ -99,9 +99,9 @@ class Instance:
             if self.watermark == self.last:
                 return
             manifest = self.staged(plan.sequence, run_id)
-            for shard in judge(
+            for shard in apply_verdict(
                 self.storage.publication(manifest.publication),
-                _handed(manifest),
+                _staged_outbox(manifest),
                 dry_run=False,
                 target_for=self.target,
                 report=_silent,
@@ -119,7 +119,7 @@ class Instance:
                 )
             conclude_run(
                 self.storage.publication(manifest.publication),
-                _handed(manifest),
+                _staged_outbox(manifest),
                 self.target,
                 _silent,
                 now=datetime.now(UTC),
@@ -132,7 +132,7 @@ class Instance:
         return registry_outbox(self.storage, self.publication, sequence, log, name=f"{first:04d}-{run_id}")
 
 
-def _handed(manifest: Manifest) -> StagedOutbox:
+def _staged_outbox(manifest: Manifest) -> StagedOutbox:
     return StagedOutbox(
         publication=manifest.publication,
         run=manifest.run,

@@ -20,7 +20,7 @@ from contexture.storage.manifests import Manifest
 from contexture_airflow.run import StagedOutbox
 from contexture_airflow.run_events import ShardNotes, open_journal
 from contexture_airflow.steps.publish import attempts_of, send_shard
-from contexture_airflow.steps.quality_gate import judge
+from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration
@@ -50,7 +50,7 @@ class Registry:
             publication=self.name, run=manifest.run, outbox=manifest.outbox, sequence=1, records=1, shards=(0,)
         )
         target = KafkaTarget(self.settings, self.publication)
-        judge(
+        apply_verdict(
             self.storage.publication(staged.publication),
             staged,
             dry_run=False,
