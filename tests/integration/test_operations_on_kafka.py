@@ -18,7 +18,7 @@ from contexture.sending.target import KafkaTarget, Target
 from contexture.storage.archive import Interval
 from contexture.storage.home import Home
 from contexture_airflow.run import RunRequest
-from contexture_airflow.run_events import open_journal
+from contexture_airflow.run_events import open_run_events
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
 from contexture_airflow.steps.quality_gate import apply_verdict
@@ -43,14 +43,14 @@ def test_events_of_a_run_are_read_back_once_as_cloud_events(
     def target(owner: Publication, interval: Interval | None) -> Target:
         return KafkaTarget(settings, owner, interval, log)
 
-    with open_journal(storage, log) as journal:
+    with open_run_events(storage, log) as events:
         finish_open_transaction(
             storage.publication(cars.name),
             cars,
             RunRequest(run_id="manual__1", triggered_by="ana"),
             target,
             log,
-            journal,
+            events,
         )
     for run_id in ("first", "second"):
         asked = RunRequest(run_id=run_id)

@@ -25,7 +25,7 @@ from contexture.storage.delivery import SendAttempts
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture_airflow.run import RunRequest, StagedOutbox
-from contexture_airflow.run_events import ShardNotes, open_journal
+from contexture_airflow.run_events import open_run_events
 from contexture_airflow.steps.publish import AttemptsUsedUpError, attempts_of, send_shard
 from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_airflow.steps.settle import finish_open_transaction
@@ -81,12 +81,14 @@ class City:
     def send(self) -> int:
         """As the publish task does."""
         manifest = self.outboxes.manifest("outbox1")
-        with open_journal(self.storage, self.log.append) as journal:
-            notes = ShardNotes(journal, manifest, 0)
+        with open_run_events(self.storage, self.log.append) as events:
+            shard_events = events.shard(manifest, 0)
             store = self.storage.publication(manifest.publication)
-            attempts = attempts_of(store, "outbox1", 0, self.publication, report=self.log.append, noted=notes.attempt)
+            attempts = attempts_of(
+                store, "outbox1", 0, self.publication, report=self.log.append, on_change=shard_events.attempts_changed
+            )
             target = self.target(self.publication, None)
-            return send_shard(store, manifest, 0, target, attempts, notes).records_sent
+            return send_shard(store, manifest, 0, target, attempts, shard_events).records_sent
 
     def attempts(self) -> SendAttempts | None:
         return self.storage.publication(self.publication.name).attempts.of_shard("outbox1", 0)

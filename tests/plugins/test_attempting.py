@@ -1,4 +1,4 @@
-"""The retry schedule as it is applied: counted before it is waited, and continued by whoever comes after a kill."""
+"""The retry schedule as it is applied: counted before it is waited, and continued by the next task after a kill."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class Sender:
             0,
             RetrySchedule(ttl, intervals),
             report=self.said.append,
-            noted=self.noted.append,
+            on_change=self.noted.append,
             clock=self.clock,
             sleep=self.clock.sleep,
         )
 
-    def standing(self) -> SendAttempts:
+    def attempts(self) -> SendAttempts:
         found = self.log.of_shard("outbox1", 0)
         assert found is not None
         return found
@@ -77,9 +77,9 @@ def failing(times: int, error: Exception = AWAY) -> Callable[[], str]:
     return call
 
 
-def test_a_failed_attempt_is_counted_told_and_dated(sender: Sender) -> None:
+def test_a_failed_attempt_is_counted_reported_and_dated(sender: Sender) -> None:
     assert sender.task().after(AWAY) == 5_000
-    noted = sender.standing()
+    noted = sender.attempts()
     assert (noted.attempt, noted.allowed, noted.state, noted.next_at) == (1, 4, "waiting", NOON + timedelta(seconds=5))
     assert sender.said == ["shard 0: attempt 1 of 4, next at 12:00:05Z: no broker. Next: wait"]
     assert sender.noted == [noted]
@@ -92,19 +92,19 @@ def test_the_last_interval_is_repeated_until_the_budget_is_used_up(sender: Sende
         AttemptsUsedUpError, match=r"batch_ttl is used up after 4 attempts, .* stays approved: no broker"
     ):
         task.after(AWAY)
-    assert (sender.standing().describe(), sender.standing().failed) == ("attempt 4 of 4, exhausted", 4)
+    assert (sender.attempts().describe(), sender.attempts().failed) == ("attempt 4 of 4, exhausted", 4)
 
 
 def test_no_retries_means_one_attempt(sender: Sender) -> None:
     with pytest.raises(AttemptsUsedUpError):
         sender.task(ttl=0).after(AWAY)
-    assert sender.standing().describe() == "attempt 1 of 1, exhausted"
+    assert sender.attempts().describe() == "attempt 1 of 1, exhausted"
 
 
 def test_minus_one_never_ends(sender: Sender) -> None:
     task = sender.task(ttl=-1)
     assert [task.after(AWAY) for _ in range(50)][-1] == 20_000
-    assert sender.standing().describe() == "attempt 50 of without end, next at 12:00:20Z"
+    assert sender.attempts().describe() == "attempt 50 of without end, next at 12:00:20Z"
 
 
 def test_after_a_kill_the_next_task_goes_on_at_the_same_attempt_and_waits_only_the_rest(sender: Sender) -> None:
@@ -114,7 +114,7 @@ def test_after_a_kill_the_next_task_goes_on_at_the_same_attempt_and_waits_only_t
     again.wait_until_due()
     assert sender.clock.slept == [2.0]
     assert again.after(AWAY) == 20_000
-    assert sender.standing().attempt == 2
+    assert sender.attempts().attempt == 2
 
 
 def test_a_wait_that_is_over_is_not_waited_again(sender: Sender) -> None:
@@ -152,16 +152,16 @@ def test_after_a_used_up_budget_the_next_sender_has_a_new_one(sender: Sender) ->
     later = sender.task(ttl=1)
     later.wait_until_due()
     assert later.after(AWAY) == 5_000
-    assert (sender.standing().attempt, sender.standing().failed, sender.clock.slept) == (1, 2, [])
+    assert (sender.attempts().attempt, sender.attempts().failed, sender.clock.slept) == (1, 2, [])
 
 
-def test_a_wait_over_a_minute_is_left_to_whoever_can_wait_without_a_slot(sender: Sender) -> None:
+def test_a_wait_over_a_minute_is_left_to_a_task_that_can_wait_without_a_slot(sender: Sender) -> None:
     with pytest.raises(SendLaterError) as late:
         sender.task(intervals=(60_001,)).after(AWAY)
     assert late.value.at == NOON + timedelta(milliseconds=60_001)
     with pytest.raises(SendLaterError):
         sender.task().wait_until_due()
-    assert sender.standing().attempt == 1
+    assert sender.attempts().attempt == 1
     sender.clock.now = late.value.at
     sender.task().wait_until_due()
     assert sender.clock.slept == []
@@ -185,7 +185,7 @@ def test_a_call_that_fails_otherwise_uses_up_no_attempt(sender: Sender) -> None:
 def test_a_call_that_needs_a_person_is_noted_as_stopped(sender: Sender) -> None:
     with pytest.raises(ConfigurationError):
         sender.task().retry_until_answered(failing(1, ConfigurationError("wrong password", next_step="correct it")))
-    assert sender.standing().describe() == "attempt 1 of 4, stopped"
+    assert sender.attempts().describe() == "attempt 1 of 4, stopped"
 
 
 def test_what_was_sent_after_failures_is_noted_and_what_never_failed_is_not(sender: Sender) -> None:
@@ -193,19 +193,19 @@ def test_what_was_sent_after_failures_is_noted_and_what_never_failed_is_not(send
     assert sender.log.of_outbox("outbox1") == ()
     sender.task().after(AWAY)
     sender.task().sent()
-    assert (sender.standing().state, sender.standing().next_at, sender.standing().failed) == ("sent", None, 1)
+    assert (sender.attempts().state, sender.attempts().next_at, sender.attempts().failed) == ("sent", None, 1)
 
 
-def test_who_used_up_all_attempts_is_told_what_really_sends_the_outbox(tmp_path):
+def test_the_error_of_the_last_attempt_names_what_sends_the_outbox(tmp_path):
     storage, owner = Home(str(tmp_path)), publication(batches={"batch_ttl": 0})
     outbox(storage, owner, 1, [records("a")], mode="backfill", interval=(NOON, NOON + timedelta(hours=1)))
     outbox(storage, owner, 2, [records("a")])
-    told = []
+    next_steps = []
     for name in ("outbox1", "outbox2"):
         with pytest.raises(AttemptsUsedUpError) as raised:
             attempts_of(storage.publication("vehicles"), name, 0, owner).after(AWAY)
-        told.append(raised.value.next_step)
-    assert told == [
+        next_steps.append(raised.value.next_step)
+    assert next_steps == [
         "fix the cause and clear the publish task of this backfill: it alone sends this outbox, with all its "
         "attempts. Last cause: wait",
         "fix the cause and start a new run, or wait for the scheduled one: it sends this outbox first, with all its "

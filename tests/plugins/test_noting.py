@@ -16,7 +16,7 @@ from contexture.sending import LedgerEntry
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture_airflow.run import RunRequest
-from contexture_airflow.run_events import ShardNotes, open_journal, source_noted
+from contexture_airflow.run_events import RunEvents, ShardEvents, open_run_events, record_source_read
 from contexture_airflow.steps.publish import attempts_of, send_shard
 from contexture_airflow.steps.settle import finish_open_transaction
 
@@ -50,10 +50,12 @@ def approved(storage: Home) -> Manifest:
 
 def send(storage: Home, manifest: Manifest, *failures: Exception) -> None:
     kafka = FakeTarget(failures=list(failures), topics={"cars"}, ledger_topic="ledger-a")  # type: ignore[arg-type]
-    with open_journal(storage, pytest.fail) as journal:
-        notes = ShardNotes(journal, manifest, 0)
-        attempts = attempts_of(storage.publication("vehicles"), "outbox1", 0, VEHICLES, noted=notes.attempt)
-        send_shard(storage.publication(manifest.publication), manifest, 0, kafka, attempts, notes)
+    with open_run_events(storage, pytest.fail) as events:
+        shard_events = events.shard(manifest, 0)
+        attempts = attempts_of(
+            storage.publication("vehicles"), "outbox1", 0, VEHICLES, on_change=shard_events.attempts_changed
+        )
+        send_shard(storage.publication(manifest.publication), manifest, 0, kafka, attempts, shard_events)
 
 
 def statuses(store: RunTables) -> list[tuple[int, TransactionStatus, int, str | None]]:
@@ -61,14 +63,14 @@ def statuses(store: RunTables) -> list[tuple[int, TransactionStatus, int, str | 
 
 
 def test_a_run_that_begins_is_noted_with_what_its_publication_sends_by(storage: Home, store: RunTables) -> None:
-    with open_journal(storage, pytest.fail) as journal:
+    with open_run_events(storage, pytest.fail) as events:
         finish_open_transaction(
             storage.publication(VEHICLES.name),
             VEHICLES,
             RunRequest(run_id="next"),
             FakeTarget(),
             lambda sentence: None,
-            journal,
+            events,
         )  # type: ignore[arg-type]
     assert [(run.run_id, run.state) for run in store.runs("vehicles")] == [("next", "running")]
     url = f"sqlite:///{storage.root}/operations.sqlite"
@@ -103,7 +105,7 @@ def test_used_up_leaves_a_broker_error_and_the_next_run_makes_it_sent(storage: H
     assert (number, status) == (0, TransactionStatus.BROKER_ERROR)
     assert message is not None
     assert message.startswith("batch_ttl is used up after 3 attempts")
-    with open_journal(storage, pytest.fail) as journal:
+    with open_run_events(storage, pytest.fail) as events:
         target = FakeTarget(ledger_topic="ledger-a")
         finish_open_transaction(
             storage.publication(VEHICLES.name),
@@ -111,7 +113,7 @@ def test_used_up_leaves_a_broker_error_and_the_next_run_makes_it_sent(storage: H
             RunRequest(run_id="next"),
             target,
             lambda sentence: None,
-            journal,
+            events,
         )
     assert statuses(store) == [(0, TransactionStatus.SENT, 2, None)]
     (run,) = store.runs()
@@ -127,15 +129,20 @@ def test_what_can_never_be_sent_is_a_local_failure(storage: Home, store: RunTabl
 
     kafka.send = refuse  # type: ignore[method-assign,assignment]
     attempts = attempts_of(storage.publication("vehicles"), "outbox1", 0, VEHICLES)
-    with RunTableWriter(store) as journal, pytest.raises(RejectedError):
+    with RunTableWriter(store) as tables, pytest.raises(RejectedError):
         send_shard(
-            storage.publication(manifest.publication), manifest, 0, kafka, attempts, ShardNotes(journal, manifest, 0)
+            storage.publication(manifest.publication),
+            manifest,
+            0,
+            kafka,
+            attempts,
+            RunEvents(tables).shard(manifest, 0),
         )
     assert statuses(store) == [(0, TransactionStatus.LOCAL_FAILURE, 0, "too large. Next: raise the limit")]
 
 
 @pytest.mark.parametrize("address", ["sqlite:////nowhere/at/all.sqlite", "no url", "oracle+nothing://x"])
-def test_tables_that_can_not_be_opened_are_told_once_and_everything_is_sent(
+def test_tables_that_can_not_be_opened_are_reported_once_and_everything_is_sent(
     storage: Home, monkeypatch: pytest.MonkeyPatch, address: str, tmp_path: Path
 ) -> None:
     blocked = tmp_path / "file"
@@ -143,21 +150,19 @@ def test_tables_that_can_not_be_opened_are_told_once_and_everything_is_sent(
     monkeypatch.setenv("CONTEXTURE_DATABASE", address.replace("/nowhere", str(blocked)))
     said: list[str] = []
     manifest, kafka = approved(storage), FakeTarget(topics={"cars"})
-    with open_journal(storage, said.append) as journal:
+    with open_run_events(storage, said.append) as events:
         attempts = attempts_of(storage.publication("vehicles"), "outbox1", 0, VEHICLES)
-        send_shard(
-            storage.publication(manifest.publication), manifest, 0, kafka, attempts, ShardNotes(journal, manifest, 0)
-        )
+        send_shard(storage.publication(manifest.publication), manifest, 0, kafka, attempts, events.shard(manifest, 0))
     assert len(kafka.sent) == 2
     assert len(said) == 1
     assert "operational tables" in said[0]
 
 
-def notes_of(storage: Home, journal: RunTableWriter) -> ShardNotes:
-    return ShardNotes(journal, registry_outbox(storage, CODELISTS, 1, LOG), 0)
+def registry_shard(storage: Home, tables: RunTableWriter) -> ShardEvents:
+    return RunEvents(tables).shard(registry_outbox(storage, CODELISTS, 1, LOG), 0)
 
 
-def told(store: RunTables) -> list[tuple[int | None, bool, TransactionStatus, int]]:
+def transactions_of(store: RunTables) -> list[tuple[int | None, bool, TransactionStatus, int]]:
     rows = sorted(store.transactions("codelists"), key=lambda row: row.number)
     return [(row.source_transaction, row.source_deletions, row.status, row.records) for row in rows]
 
@@ -173,24 +178,24 @@ PENDING, SENT = TransactionStatus.PENDING, TransactionStatus.SENT
 def test_what_a_registry_did_is_pending_under_its_numbers_until_it_is_acknowledged(
     storage: Home, store: RunTables
 ) -> None:
-    with RunTableWriter(store) as journal:
-        notes = notes_of(storage, journal)
-        notes.began()
-    assert told(store) == [(11, False, PENDING, 0), (12, False, PENDING, 0), (12, True, PENDING, 0)]
-    with RunTableWriter(store) as journal:
-        notes = notes_of(storage, journal)
-        notes.began()
-        notes.committed(committed(0, 2, 2))
-    assert told(store) == [(11, False, SENT, 2), (12, False, PENDING, 0), (12, True, PENDING, 0)]
+    with RunTableWriter(store) as tables:
+        shard_events = registry_shard(storage, tables)
+        shard_events.started()
+    assert transactions_of(store) == [(11, False, PENDING, 0), (12, False, PENDING, 0), (12, True, PENDING, 0)]
+    with RunTableWriter(store) as tables:
+        shard_events = registry_shard(storage, tables)
+        shard_events.started()
+        shard_events.committed(committed(0, 2, 2))
+    assert transactions_of(store) == [(11, False, SENT, 2), (12, False, PENDING, 0), (12, True, PENDING, 0)]
 
 
-def test_what_another_instance_told_is_sent_too(storage: Home, store: RunTables) -> None:
-    with RunTableWriter(store) as journal:
-        notes = notes_of(storage, journal)
-        notes.began()
-        notes.skipped(2)
-        notes.committed(committed(2, 4, 1))
-    assert told(store) == [(11, False, SENT, 0), (12, False, SENT, 0), (12, True, SENT, 1)]
+def test_transactions_that_another_instance_sent_are_recorded_as_sent(storage: Home, store: RunTables) -> None:
+    with RunTableWriter(store) as tables:
+        shard_events = registry_shard(storage, tables)
+        shard_events.started()
+        shard_events.skipped(2)
+        shard_events.committed(committed(2, 4, 1))
+    assert transactions_of(store) == [(11, False, SENT, 0), (12, False, SENT, 0), (12, True, SENT, 1)]
     messages = sorted((row.number, row.message) for row in store.transactions("codelists"))
     assert messages == [
         (0, "in Kafka already when this send began"),
@@ -210,12 +215,12 @@ def test_what_another_instance_told_is_sent_too(storage: Home, store: RunTables)
 def test_the_transaction_that_stops_a_producer_says_why_and_what_follows_stays_pending(
     storage: Home, store: RunTables, error: RejectedError, status: TransactionStatus
 ) -> None:
-    with RunTableWriter(store) as journal:
-        notes = notes_of(storage, journal)
-        notes.began()
-        notes.committed(committed(0, 2, 2))
-        notes.failed(error)
-    assert told(store) == [(11, False, SENT, 2), (12, False, status, 0), (12, True, PENDING, 0)]
+    with RunTableWriter(store) as tables:
+        shard_events = registry_shard(storage, tables)
+        shard_events.started()
+        shard_events.committed(committed(0, 2, 2))
+        shard_events.failed(error)
+    assert transactions_of(store) == [(11, False, SENT, 2), (12, False, status, 0), (12, True, PENDING, 0)]
 
 
 def test_a_registry_that_fails_is_an_unexpected_error_until_a_run_learns_what_it_did(
@@ -225,25 +230,25 @@ def test_a_registry_that_fails_is_an_unexpected_error_until_a_run_learns_what_it
     for run in ("run1", "run2"):
         with (
             pytest.raises(RetriableError),
-            source_noted(storage.publication(CODELISTS.name), CODELISTS, run, pytest.fail),
+            record_source_read(storage, CODELISTS, run, pytest.fail),
         ):
             raise fault
     rows = [(row.outbox, row.status, row.message) for row in store.transactions("codelists")]
     unexpected = TransactionStatus.UNEXPECTED
     assert sorted(rows) == [(run, unexpected, "the registry answers 500. Next: wait") for run in ("run1", "run2")]
-    with source_noted(storage.publication(CODELISTS.name), CODELISTS, "run3", pytest.fail):
+    with record_source_read(storage, CODELISTS, "run3", pytest.fail):
         pass
     assert store.transactions("codelists") == []
 
 
 def test_errors_that_are_not_ours_are_noted_without_their_text(storage: Home, store: RunTables) -> None:
-    with pytest.raises(ValueError), source_noted(storage.publication(CODELISTS.name), CODELISTS, "run1", pytest.fail):
+    with pytest.raises(ValueError), record_source_read(storage, CODELISTS, "run1", pytest.fail):
         raise ValueError("a code list's content")
     assert [row.message for row in store.transactions("codelists")] == ["ValueError"]
 
 
 def test_a_broker_that_fails_is_no_transaction(storage: Home, store: RunTables) -> None:
-    with pytest.raises(RetriableError), source_noted(storage.publication(VEHICLES.name), VEHICLES, "run1", pytest.fail):
+    with pytest.raises(RetriableError), record_source_read(storage, VEHICLES, "run1", pytest.fail):
         raise RetriableError("the broker answers 500", next_step="wait")
     assert store.transactions() == []
 
@@ -253,11 +258,9 @@ def test_records_that_went_to_the_dead_letters_are_noted_with_their_transaction(
 ) -> None:
     manifest = approved(storage)
     kafka = FakeTarget(topics={"cars"}, ledger_topic="ledger-a", refused={0: (1,)})
-    with open_journal(storage, pytest.fail) as journal:
+    with open_run_events(storage, pytest.fail) as events:
         attempts = attempts_of(storage.publication("vehicles"), "outbox1", 0, VEHICLES)
-        send_shard(
-            storage.publication(manifest.publication), manifest, 0, kafka, attempts, ShardNotes(journal, manifest, 0)
-        )
-    ((row,), told) = store.transactions("vehicles"), store.dead_letters("vehicles")
+        send_shard(storage.publication(manifest.publication), manifest, 0, kafka, attempts, events.shard(manifest, 0))
+    ((row,), dead_letters) = store.transactions("vehicles"), store.dead_letters("vehicles")
     assert (row.status, row.records, row.dead_letters) == (TransactionStatus.SENT, 2, 1)
-    assert (told.letters, told.outstanding) == (1, True)
+    assert (dead_letters.letters, dead_letters.outstanding) == (1, True)

@@ -77,7 +77,7 @@ def test_no_identity_leaves_its_block_of_code(identity: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("event", "approved", "told"),
+    ("event", "approved", "clause"),
     [
         (APPROVED, True, "ada approved that they are deleted (they were sold)"),
         ({**APPROVED, "params_input": {}}, True, "ada approved that they are deleted (no reason was given)"),
@@ -88,18 +88,18 @@ def test_no_identity_leaves_its_block_of_code(identity: str) -> None:
         ({}, False, "no answer came in time"),
     ],
 )
-def test_only_a_plain_approval_by_somebody_deletes(event: dict[str, Any], approved: bool, told: str) -> None:
+def test_only_a_plain_approval_by_a_person_deletes(event: dict[str, Any], approved: bool, clause: str) -> None:
     decision = decision_of_event(event)
 
     assert decision.approved is approved
-    assert decision.clause.startswith(told)
+    assert decision.clause.startswith(clause)
 
 
 def test_an_approval_is_kept_with_the_run_and_among_the_interventions(storage: Home) -> None:
     store = RunTables.of_home(storage.root)
     assert store is not None
-    with RunTableWriter(store, print) as journal:
-        decide(storage.publication("vehicles"), journal, "run1", "manual__1", decision_of_event(APPROVED))
+    with RunTableWriter(store, print) as writer:
+        decide(storage.publication("vehicles"), writer, "run1", "manual__1", decision_of_event(APPROVED))
 
     kept = storage.publication("vehicles").run("run1").shrink_decision()
     assert kept is not None
@@ -117,10 +117,10 @@ def test_an_approval_is_kept_with_the_run_and_among_the_interventions(storage: H
 def test_without_an_approval_the_run_stops_as_ever(storage: Home, event: dict[str, Any], noted: list[str]) -> None:
     store = RunTables.of_home(storage.root)
     with (
-        RunTableWriter(store, print) as journal,
+        RunTableWriter(store, print) as writer,
         pytest.raises(ConfigurationError, match="may vanish in one run") as stopped,
     ):
-        decide(storage.publication("vehicles"), journal, "run1", "manual__1", decision_of_event(event))
+        decide(storage.publication("vehicles"), writer, "run1", "manual__1", decision_of_event(event))
 
     assert kind_of(stopped.value, "stage") is AlertKind.SHRINK_GUARD
     assert storage.publication("vehicles").run("run1").shrink_decision() is None
@@ -150,8 +150,8 @@ def test_the_alert_says_what_would_be_deleted_what_is_safe_and_how_to_answer_unt
         "Would be deleted: and 2 more",
         "What is safe: Nothing of this run was sent and nothing deleted: it waits, and holds no slot. Without an "
         "answer in time it fails, and deletes nothing.",
-        "What to do next: see whether the source is whole, and answer until 2026-03-01 14:00 UTC, with a reason "
-        "(Airflow shows the question under Browse, Required Actions, too): Approve deletes all 12 and goes on with "
+        "What to do next: check that the source is complete, and answer until 2026-03-01 14:00 UTC, with a reason "
+        "(Airflow shows the question under Browse, Required Actions, too): Approve deletes all 12 and continues with "
         "what was read; Reject, or no answer, deletes nothing, and the run fails",
         "Answer here: http://localhost:8080/dags/publish_vehicles/runs/manual__2026-03-01T12%3A00%3A00%2B00%3A00/tasks/"
         "stage/required_actions",
@@ -162,6 +162,6 @@ def test_the_alert_says_what_would_be_deleted_what_is_safe_and_how_to_answer_unt
     assert '/tasks/stage/required_actions">' in mail.html
 
 
-def test_nobody_told_is_no_reason_to_fail(storage: Home, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_alert_that_can_not_be_sent_is_no_reason_to_fail(storage: Home, caplog: pytest.LogCaptureFixture) -> None:
     alert_question(storage.publication(ASKING.name), ASKING, vanishing('["a"]'), {}, logging.getLogger(__name__))  # type: ignore[typeddict-item]
-    assert "could not be sent" in caplog.text
+    assert "Could not send the alert about the question" in caplog.text

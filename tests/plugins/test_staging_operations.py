@@ -22,7 +22,7 @@ from contexture.monitoring.own_events import EventType, OwnEvent
 from contexture.publications import Publication
 from contexture.storage.home import Home
 from contexture_airflow.run import RunPlan, RunRequest, StagedOutbox
-from contexture_airflow.run_events import ShardNotes, open_journal, record_end, record_failure
+from contexture_airflow.run_events import RunEvents, open_run_events
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
 from contexture_airflow.steps.quality_gate import apply_verdict
@@ -34,7 +34,7 @@ SECRET = "s3cret-of-a-driver"
 
 
 def silent(sentence: str) -> None:
-    """Nobody listens."""
+    """Drops the sentence."""
 
 
 def audit(**changes: Any) -> Publication:
@@ -117,7 +117,7 @@ def test_a_retry_of_stage_prepares_the_same_outbox_though_more_has_happened(home
     assert [outbox_id for topic, outbox_id in home.sent() if topic == "ops"] == ["a", "b"]
 
 
-def test_a_run_that_was_rejected_or_lost_its_way_is_told_by_the_next_one(home: Audit) -> None:
+def test_a_run_that_was_rejected_or_lost_its_way_is_published_by_the_next_one(home: Audit) -> None:
     home.happens("a")
     home.staged(*home.planned("run1"))
     home.happens("b")
@@ -125,7 +125,7 @@ def test_a_run_that_was_rejected_or_lost_its_way_is_told_by_the_next_one(home: A
     assert [outbox_id for topic, outbox_id in home.sent() if topic == "ops"] == ["a", "b"]
 
 
-def test_events_of_a_dry_run_are_told_by_the_next_one_though_nothing_has_happened_since(home: Audit) -> None:
+def test_events_of_a_dry_run_are_published_by_the_next_one_though_nothing_has_happened_since(home: Audit) -> None:
     home.happens("a")
     dry = home.staged(*home.planned("run1"))
     apply_verdict(home.storage.publication(dry.publication), dry, dry_run=True, target_for=home.kafka, report=silent)
@@ -187,7 +187,7 @@ def test_a_backfill_is_refused_with_what_to_do_instead(home: Audit) -> None:
         home.staged(*home.planned("run1", interval=interval))
 
 
-def told(home: Audit) -> list[tuple[str, dict[str, Any]]]:
+def own_events(home: Audit) -> list[tuple[str, dict[str, Any]]]:
     return [(event.type.removeprefix("contexture.operations."), json.loads(event.data)) for event in events(home)]
 
 
@@ -197,16 +197,16 @@ def events(home: Audit) -> list[Any]:
 
 def test_a_run_notes_who_started_it_and_that_its_configuration_changed(home: Audit) -> None:
     asked = {"run_id": "manual__1", "run_type": "manual", "triggered_by": "ana", "reason": "a try", "mode": "full"}
-    with open_journal(home.storage, silent) as journal:
+    with open_run_events(home.storage, silent) as run_events:
         finish_open_transaction(
             home.storage.publication("vehicles"),
             publication(),
             RunRequest.model_validate(asked),
             home.kafka,
             silent,
-            journal,
+            run_events,
         )
-    assert told(home) == [
+    assert own_events(home) == [
         (
             "run.started",
             {
@@ -223,30 +223,30 @@ def test_a_run_notes_who_started_it_and_that_its_configuration_changed(home: Aud
     ]
     state = home.storage.publication("vehicles").state
     state.commit(state.pointer().model_copy(update={"fingerprint": "before", "outbox": "outbox1"}))
-    with open_journal(home.storage, silent) as journal:
+    with open_run_events(home.storage, silent) as run_events:
         finish_open_transaction(
             home.storage.publication("vehicles"),
             publication(),
             RunRequest(run_id="manual__2"),
             home.kafka,
             silent,
-            journal,
+            run_events,
         )
-    (_, changed), (kind, _) = told(home)[1:]
+    (_, changed), (kind, _) = own_events(home)[1:]
     assert (changed["fingerprint_before"], changed["mode"], kind) == ("before", "full", "run.started")
 
 
 def test_failures_stopped_sends_and_ends_are_noted_without_data(home: Audit) -> None:
     manifest = outbox(home.storage, publication(), 1, [records(SECRET)])
     failure = Failure("vehicles", "manual__1", "publish[0]", NOON, "no broker", "wait", "", "")
-    with open_journal(home.storage, silent) as journal:
-        notes = ShardNotes(journal, manifest, 0)
-        notes.attempt(failed_send("outbox1"))
-        notes.attempt(failed_send("outbox1", attempt=11, state="exhausted", next_at=None))
-        record_failure(journal, failure)
-        record_end(journal, publication(), "run1", "manual__1", "outbox1", {"outbox": "outbox1", "records": 1})
-        record_end(journal, publication(), "run1", "manual__1", "outbox1", {"outbox": "outbox1", "records": 1})
-    (stopped, failed, ended) = told(home)
+    with open_run_events(home.storage, silent) as run_events:
+        shard_events = run_events.shard(manifest, 0)
+        shard_events.attempts_changed(failed_send("outbox1"))
+        shard_events.attempts_changed(failed_send("outbox1", attempt=11, state="exhausted", next_at=None))
+        run_events.run_failed(failure)
+        run_events.run_concluded(publication(), "run1", "manual__1", "outbox1", {"outbox": "outbox1", "records": 1})
+        run_events.run_concluded(publication(), "run1", "manual__1", "outbox1", {"outbox": "outbox1", "records": 1})
+    (stopped, failed, ended) = own_events(home)
     assert (stopped[0], stopped[1]["state"], stopped[1]["attempt"]) == ("sending.stopped", "exhausted", 11)
     assert (failed[0], failed[1]["kind"], failed[1]["next_step"]) == ("run.failed", "run failed", "wait")
     assert ended == (
@@ -256,18 +256,23 @@ def test_failures_stopped_sends_and_ends_are_noted_without_data(home: Audit) -> 
     assert SECRET not in "".join(event.data for event in events(home))
 
 
-def test_runs_that_tell_events_give_the_next_one_nothing_to_tell(home: Audit) -> None:
-    with open_journal(home.storage, silent) as journal:
+def test_runs_that_publish_events_append_none_for_the_next_one(home: Audit) -> None:
+    with open_run_events(home.storage, silent) as run_events:
         finish_open_transaction(
-            home.storage.publication(audit().name), audit(), RunRequest(run_id="manual__1"), home.kafka, silent, journal
+            home.storage.publication(audit().name),
+            audit(),
+            RunRequest(run_id="manual__1"),
+            home.kafka,
+            silent,
+            run_events,
         )
-        record_end(journal, audit(), "run1", "manual__1", "outbox1", {"records": 1})
+        run_events.run_concluded(audit(), "run1", "manual__1", "outbox1", {"records": 1})
     assert events(home) == []
 
 
 def test_without_tables_nothing_is_noted_and_nothing_fails() -> None:
-    with RunTableWriter(None) as journal:
-        record_end(journal, publication(), "run1", "manual__1", "outbox1", None)
+    with RunTableWriter(None) as tables:
+        RunEvents(tables).run_concluded(publication(), "run1", "manual__1", "outbox1", None)
 
 
 @pytest.mark.airflow

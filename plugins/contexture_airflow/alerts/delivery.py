@@ -23,11 +23,11 @@ MAIL_VARIABLE = "CONTEXTURE_MAIL_TO"
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """Who is told.
+    """The people that an alert goes to.
 
     Attributes:
-        mail: addresses; empty: those of the environment.
-        notifiers: mappings with `notifier`, where a notifier's class is, and `arguments` to make it with.
+        mail: addresses; when empty, those of the environment are used.
+        notifiers: mappings with `notifier`, the path of a notifier's class, and `arguments` for its constructor.
     """
 
     mail: tuple[str, ...] = ()
@@ -35,32 +35,32 @@ class Audience:
 
     @classmethod
     def of(cls, publication: Publication) -> Audience:
-        """Whom a publication names."""
+        """Returns the audience that a publication names."""
         notify = publication.notify
         return cls(notify.mail, tuple(each.model_dump(mode="json") for each in notify.notifiers))
 
     @classmethod
     def from_lists(cls, mail: Sequence[str], notifiers: Sequence[Mapping[str, Any]]) -> Audience:
-        """From lists, as a serialized DAG has them."""
+        """Returns the audience from lists, as a serialized DAG has them."""
         return cls(tuple(mail), tuple(notifiers))
 
     def addresses(self) -> tuple[str, ...]:
-        """Who gets the mail."""
+        """Returns the addresses that get the mail."""
         given = os.environ.get(MAIL_VARIABLE, "")
         return self.mail or tuple(part.strip() for part in given.split(",") if part.strip())
 
 
 def send_alert(failure: Failure, audience: Audience, store: PublicationStore, context: Any, log: Any) -> None:
-    """Tells an alert once, by every way there is; a way that fails is logged and hinders no other."""
+    """Sends an alert once by each way that is configured; a way that fails is logged and stops no other."""
     from contexture.monitoring.alerts import AlertMemory, compose
 
     memory = AlertMemory(store.alerts)
     if not memory.is_due(failure):
-        log.info("No alert is sent: it heals itself, or the same was sent within the hour")
+        log.info("No alert is sent: the next run recovers by itself, or the same alert was sent within the hour")
         memory.keep(failure, sent=False)
         return
     mail = compose(failure)
-    done = [_tried(way, name, log) for name, way in _ways(failure, mail, audience, context)]
+    done = [_send_by(way, name, log) for name, way in _ways(failure, mail, audience, context)]
     if not done:
         log.info("No alert is sent: notify.mail, notify.notifiers and %s are empty", MAIL_VARIABLE)
     if any(done):
@@ -68,7 +68,7 @@ def send_alert(failure: Failure, audience: Audience, store: PublicationStore, co
 
 
 def airflow_address() -> str:
-    """The address of Airflow's pages, without a slash at its end."""
+    """Returns the address of Airflow's pages, without a slash at its end."""
     return str(conf.get("api", "base_url", fallback="http://localhost:8080/")).rstrip("/")
 
 
@@ -80,11 +80,11 @@ def _ways(failure: Failure, mail: Mail, audience: Audience, context: Any) -> Ite
         yield each["notifier"], lambda call=each: _call(call, failure, mail, context)  # type: ignore[misc]
 
 
-def _tried(way: Callable[[], object], name: str, log: Any) -> bool:
+def _send_by(way: Callable[[], object], name: str, log: Any) -> bool:
     try:
         way()
     except Exception:
-        # The run has failed already, and what is said about it must not hide why.
+        # The run has failed already, and an error of its alert must not hide the reason.
         log.exception("Alerting by %s has failed", name)
         return False
     log.info("Alerted by %s", name)
@@ -107,10 +107,10 @@ def _call(call: Mapping[str, Any], failure: Failure, mail: Mail, context: Any) -
 
 
 def _notifier_class(path: str) -> type[BaseNotifier]:
-    """The class there; anyone who may write a publication may not call whatever is installed.
+    """Returns the notifier's class; the author of a publication cannot call other installed code through it.
 
     Raises:
-        ConfigurationError: no notifier of Airflow is there.
+        ConfigurationError: there is no notifier of Airflow at this path.
     """
     from importlib import import_module
 

@@ -26,17 +26,18 @@ if TYPE_CHECKING:
     from contexture.storage.publication_store import PublicationStore
 
 _LOST = "the task ended without an error of its own: it was killed, or its machine was lost"
-_SEE_LOG = "read the log of the task, then clear it or start a new run: both go on where sending stopped"
+_SEE_LOG = "read the log of the task, then clear it or start a new run: both continue where sending stopped"
 
 
 class FailureNotifier(BaseNotifier):
     """Alerts people that a task of a publication's run has failed for good, once for each run and hour.
 
-    For `on_failure_callback` of tasks. A failure that Airflow will retry, or that `batch_ttl` still covers, alerts
-    no one; nor does one that the next run settles by itself, until that happens again within the hour. Mail goes by the
-    connection `contexture_mail`, to the publication's `notify.mail`, else to `CONTEXTURE_MAIL_TO`; the publication's
-    `notify.notifiers` are called beside it. With none of them only the operational tables are told. What can't be
-    sent is logged.
+    For `on_failure_callback` of tasks. A failure that Airflow will retry, or that `batch_ttl` still covers, sends
+    no alert. A failure that the next run settles by itself sends one when it happens again within the hour.
+
+    Mail goes by the connection `contexture_mail`, to the publication's `notify.mail`, else to `CONTEXTURE_MAIL_TO`. The
+    publication's `notify.notifiers` are called too. With none of them the failure is recorded in the operational tables
+    only. An alert that cannot be sent is logged.
 
     Args:
         publication: name of the publication.
@@ -50,23 +51,23 @@ class FailureNotifier(BaseNotifier):
         self.audience = Audience.from_lists(mail, notifiers)
 
     def notify(self, context: Context) -> None:
-        """Tells about the failed task of this context."""
+        """Sends the alert about the failed task of this context."""
         from contexture_airflow.connections.settings import open_home
-        from contexture_airflow.run_events import open_journal, record_failure
+        from contexture_airflow.run_events import open_run_events
 
         try:
             store = open_home().publication(self.publication)
             failure = failure_of(context, store)
-            with open_journal(store.home, self.log.warning) as journal:
-                record_failure(journal, failure)
+            with open_run_events(store.home, self.log.warning) as events:
+                events.run_failed(failure)
             send_alert(failure, self.audience, store, context, self.log)
         except Exception:
-            # The run has failed already, and what is said about it must not hide why.
+            # The run has failed already, and an error of its alert must not hide the reason.
             self.log.exception("The alert about the failure could not be sent")
 
 
 def failure_of(context: Context, store: PublicationStore) -> Failure:
-    """What there is to tell of the failed task of a context.
+    """Builds the alert about the failed task of a context.
 
     Raises:
         RetriableError: the storage did not answer.
@@ -78,7 +79,7 @@ def failure_of(context: Context, store: PublicationStore) -> Failure:
     instance, run_id = given["ti"], given["dag_run"].run_id
     error = given.get("exception")
     again = run_id.startswith(BACKFILL_RUN)
-    happened, next_step = told(error)
+    happened, next_step = describe_error(error)
     pending = pending_sends(store)
     shard = instance.map_index
     return Failure(
@@ -101,17 +102,18 @@ def failure_of(context: Context, store: PublicationStore) -> Failure:
 
 
 def own_error(error: object) -> ContextureError | None:
-    """The error of ours that a task failed with, or that what it failed with was raised from."""
+    """Returns the error of ours that a task failed with, or that its error was raised from."""
     found = error
     while isinstance(found, BaseException) and not isinstance(found, ContextureError):
         found = found.__cause__
     return found if isinstance(found, ContextureError) else None
 
 
-def told(error: object) -> tuple[str, str]:
-    """What happened and what to do, from the error of a task.
+def describe_error(error: object) -> tuple[str, str]:
+    """Returns what happened and what to do, from the error of a task.
 
-    Errors of ours are fit for people and hold no data; of others only the kind is told: their text may hold anything.
+    Errors of ours are written for people and hold no data. Of other errors only the class is named, because their text
+    may hold anything.
     """
     own = own_error(error)
     if own is not None:
@@ -121,22 +123,22 @@ def told(error: object) -> tuple[str, str]:
     return _LOST, _SEE_LOG
 
 
-# A run that failed was told when it failed, and one that has ended meanwhile needs no one.
+# A run that failed sent its alert when it failed, and one that has ended needs none.
 _UNDER_WAY: Final = frozenset({"queued", "running"})
 _LATE_NEXT: Final = (
-    "see in the run which task is red, waits or still runs, and in its log why; a slow source, brokers that are away, "
-    "a full pool and runs that wait for each other are the usual reasons; of a publication that was suspended it waits "
-    "until it is resumed"
+    "see in the run which task is red, waits or still runs, and read the reason in its log. Usual reasons are a slow "
+    "source, brokers that are away, a full pool, and runs that wait for each other. A run of a suspended publication "
+    "waits until the publication is resumed"
 )
 
 
 def deadline(publication: Publication) -> DeadlineAlert | None:
-    """Airflow's own deadline for the runs of a publication; None where it wants none."""
+    """Returns Airflow's deadline for the runs of a publication; None where the publication sets none."""
     minutes = publication.notify.published_within_minutes
     if minutes is None:
         return None
     audience = Audience.of(publication)
-    told: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "publication": publication.name,
         "minutes": minutes,
         "mail": list(audience.mail),
@@ -146,22 +148,22 @@ def deadline(publication: Publication) -> DeadlineAlert | None:
         reference=DeadlineReference.DAGRUN_QUEUED_AT,
         interval=timedelta(minutes=minutes),
         # In the triggerer: a callback that an executor calls is refused the connections of Airflow's database (3.3.2).
-        callback=AsyncCallback(alert_deadline, told),
+        callback=AsyncCallback(alert_deadline, arguments),
         name=f"published within {minutes} minutes",
     )
 
 
-async def alert_deadline(context: Context, **told: Any) -> None:
-    """What Airflow's triggerer calls for a run that missed its deadline; `told` makes a `DeadlineNotifier`."""
-    # Home and mail server may let themselves be waited for, and the triggerer's loop must not.
-    await sync_to_async(DeadlineNotifier(**told).notify, thread_sensitive=False)(context)
+async def alert_deadline(context: Context, **arguments: Any) -> None:
+    """Sends the alert about a run that missed its deadline; Airflow's triggerer calls it."""
+    # Home and mail server may respond late, and the triggerer's loop must not wait.
+    await sync_to_async(DeadlineNotifier(**arguments).notify, thread_sensitive=False)(context)
 
 
 class DeadlineNotifier(BaseNotifier):
     """Alerts people that a run of a publication has not concluded in time.
 
-    For Airflow's deadlines, once for each run that misses its own. Silent where the run has failed, for
-    that was told, where it has ended meanwhile, and for backfills, which no one waits for.
+    For Airflow's deadlines, once for each run that misses its own. It sends nothing where the run has failed, because
+    that has its own alert, where the run has ended, and for backfills, because no one waits for them.
 
     Args:
         publication: name of the publication.
@@ -183,7 +185,7 @@ class DeadlineNotifier(BaseNotifier):
         self.audience = Audience.from_lists(mail, notifiers)
 
     def notify(self, context: Context) -> None:
-        """Tells about the run of this context, which holds it as Airflow's REST interface writes it."""
+        """Sends the alert about the run of this context, which has it in the form of Airflow's REST interface."""
         from contexture_airflow.connections.settings import open_home
 
         given: Any = context
@@ -215,12 +217,12 @@ class DeadlineNotifier(BaseNotifier):
 class VerificationNotifier(BaseNotifier):
     """Alerts the people of a publication that verifying its topics has failed for good.
 
-    For `on_failure_callback` of `VerifyReplicaOperator`. The runs of the publication are another thing: nothing is
-    noted of them.
+    For `on_failure_callback` of `VerifyReplicaOperator`. A verification is no run of the publication, so
+    nothing is recorded of its runs.
     """
 
     def notify(self, context: Context) -> None:
-        """Tells about the failed task of this context."""
+        """Sends the alert about the failed task of this context."""
         from contexture_airflow.alerts.delivery import Audience, send_alert
         from contexture_airflow.connections.settings import open_home
         from contexture_airflow.steps.verify import chosen
@@ -232,5 +234,5 @@ class VerificationNotifier(BaseNotifier):
             failure = failure_of(context, store)
             send_alert(failure, Audience.of(publication), store, context, self.log)
         except Exception:
-            # The task has failed already, and what is said about it must not hide why.
+            # The task has failed already, and an error of its alert must not hide the reason.
             self.log.exception("The alert about the failure could not be sent")

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from contexture.storage.shrink_report import ShrinkReport
 
 _DEAD_LETTERS_NEXT: Final = (
-    "read why with contexture dead-letters {publication} (or in the headers contexture_refused_... there), raise the "
-    "limit that is named or correct the source, then start a run in mode full: it tries them again, and so does each "
-    "run that reads them anew"
+    "read the reason with contexture dead-letters {publication} (or in the headers contexture_refused_... there), "
+    "raise the limit that it names or correct the source, then start a run in mode full: it sends them again, as does "
+    "each run that reads them anew"
 )
 
 
@@ -34,13 +34,15 @@ def alert_dead_letters(
     try:
         count = sum(store.outbox(outbox).dead_letters().count for outbox in outboxes)
         if count:
-            _tell(store, publication, count, context, log)
+            _alert_dead_letters(store, publication, count, context, log)
     except Exception:
-        # The run is concluded, and must not fail because no one could be told.
-        log.exception("The alert about dead letters could not be sent")
+        # The run is concluded, and must not fail because an alert could not be sent.
+        log.exception("Could not send the alert about dead letters")
 
 
-def _tell(store: PublicationStore, publication: Publication, count: int, context: Context, log: Any) -> None:
+def _alert_dead_letters(
+    store: PublicationStore, publication: Publication, count: int, context: Context, log: Any
+) -> None:
     from contexture.monitoring.alerts import AlertKind, Failure
 
     given: Any = context
@@ -70,12 +72,12 @@ def alert_question(
         asked = question_of(publication, vanishing, context, datetime.now(UTC))
         send_alert(asked, Audience.of(publication), store, context, log)
     except Exception:
-        # Airflow shows the question, and must go on showing it where no one could be told.
-        log.exception("The alert about the question could not be sent")
+        # Airflow shows the question, and must continue to show it where no alert could be sent.
+        log.exception("Could not send the alert about the question")
 
 
 def question_of(publication: Publication, vanishing: ShrinkReport, context: Context, now: datetime) -> Failure:
-    """What there is to tell of the question of a task."""
+    """Builds the alert about the question of a task."""
     from contexture.monitoring.alerts import AlertKind, Failure
     from contexture_airflow.steps.shrink_approval import describe_safe_state
 
@@ -101,8 +103,8 @@ def question_of(publication: Publication, vanishing: ShrinkReport, context: Cont
 
 def _next_step(vanishing: ShrinkReport, until: datetime) -> str:
     return (
-        f"see whether the source is whole, and answer until {until:%Y-%m-%d %H:%M} UTC, with a reason (Airflow shows "
-        f"the question under Browse, Required Actions, too): Approve deletes all {vanishing.count} and goes on with "
+        f"check that the source is complete, and answer until {until:%Y-%m-%d %H:%M} UTC, with a reason (Airflow shows "
+        f"the question under Browse, Required Actions, too): Approve deletes all {vanishing.count} and continues with "
         "what was read; Reject, or no answer, deletes nothing, and the run fails"
     )
 

@@ -39,16 +39,16 @@ class ConcludeOperator(BaseOperator):
         from contexture_airflow.alerts.run_alerts import alert_dead_letters, alert_incompleteness, alerting_lost_topics
         from contexture_airflow.connections.settings import open_home, targets
         from contexture_airflow.run import StagedOutbox
-        from contexture_airflow.run_events import open_journal, record_end
+        from contexture_airflow.run_events import open_run_events
         from contexture_airflow.steps.conclude import conclude_run
 
         staged = StagedOutbox.from_xcom(self.staged)
         store = open_home().publication(staged.publication)
         publication = store.run(staged.run).order().publication
         alerting = alerting_lost_topics(store, publication, context, self.log)
-        with alerting, open_journal(store.home, self.log.warning) as journal:
+        with alerting, open_run_events(store.home, self.log.warning) as events:
             counts = conclude_run(store, staged, targets(self.log.info), self.log.info, now=datetime.now(UTC))
-            record_end(journal, publication, staged.run, context["dag_run"].run_id, staged.outbox, counts)
+            events.run_concluded(publication, staged.run, context["dag_run"].run_id, staged.outbox, counts)
         alert_dead_letters(store, publication, [staged.outbox], context, self.log)
         if counts is not None and counts["mode"] != "backfill":
             alert_incompleteness(store, publication, context, self.log)

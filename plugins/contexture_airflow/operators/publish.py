@@ -46,7 +46,7 @@ class PublishOutboxOperator(BaseOperator):
     def _send(self) -> dict[str, Any]:
         from contexture_airflow.connections.settings import open_home, targets
         from contexture_airflow.run import StagedOutbox
-        from contexture_airflow.run_events import ShardNotes, open_journal
+        from contexture_airflow.run_events import open_run_events
         from contexture_airflow.steps.publish import attempts_of, send_shard
 
         staged = StagedOutbox.from_xcom(self.staged)
@@ -54,10 +54,12 @@ class PublishOutboxOperator(BaseOperator):
         manifest = store.outboxes.manifest(staged.outbox)
         publication = store.run(staged.run).order().publication
         target = targets(self.log.info)(publication, manifest.interval)
-        with open_journal(store.home, self.log.warning) as journal:
-            notes, report = ShardNotes(journal, manifest, self.shard), self.log.info
-            attempts = attempts_of(store, staged.outbox, self.shard, publication, report=report, noted=notes.attempt)
-            result = send_shard(store, manifest, self.shard, target, attempts, notes)
+        with open_run_events(store.home, self.log.warning) as events:
+            shard_events, report = events.shard(manifest, self.shard), self.log.info
+            attempts = attempts_of(
+                store, staged.outbox, self.shard, publication, report=report, on_change=shard_events.attempts_changed
+            )
+            result = send_shard(store, manifest, self.shard, target, attempts, shard_events)
         return {
             "shard": result.shard,
             "sent": result.records_sent,

@@ -37,7 +37,7 @@ class QualityGateOperator(BaseOperator):
         from contexture_airflow.alerts.run_alerts import alerting_lost_topics
         from contexture_airflow.connections.settings import open_home, targets
         from contexture_airflow.run import StagedOutbox
-        from contexture_airflow.run_events import open_journal, record_prepared
+        from contexture_airflow.run_events import open_run_events
         from contexture_airflow.steps.quality_gate import apply_verdict
 
         dry_run = bool(context["params"].get("dry_run", False))
@@ -45,8 +45,8 @@ class QualityGateOperator(BaseOperator):
         store = open_home().publication(staged.publication)
         publication = store.run(staged.run).order().publication
         alerting = alerting_lost_topics(store, publication, context, self.log)
-        with alerting, open_journal(store.home, self.log.warning) as journal:
-            record_prepared(journal, staged.publication, staged.run, staged.outbox)
+        with alerting, open_run_events(store.home, self.log.warning) as events:
+            events.run_prepared(staged.publication, staged.run, staged.outbox)
             return apply_verdict(
                 store, staged, dry_run=dry_run, target_for=targets(self.log.info), report=self.log.info
             )

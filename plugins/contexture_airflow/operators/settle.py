@@ -42,14 +42,14 @@ class SettleOperator(BaseOperator):
     def _settle(self, context: Context) -> dict[str, Any]:
         from contexture_airflow.alerts.run_alerts import alert_dead_letters, alert_incompleteness, alerting_lost_topics
         from contexture_airflow.connections.settings import open_home, targets
-        from contexture_airflow.run_events import open_journal
+        from contexture_airflow.run_events import open_run_events
         from contexture_airflow.steps.settle import finish_open_transaction
 
         store = open_home().publication(self.publication.name)
         request, report = run_request(context), self.log.info
         alerting = alerting_lost_topics(store, self.publication, context, self.log)
-        with alerting, open_journal(store.home, self.log.warning) as journal:
-            plan = finish_open_transaction(store, self.publication, request, targets(report), report, journal)
+        with alerting, open_run_events(store.home, self.log.warning) as events:
+            plan = finish_open_transaction(store, self.publication, request, targets(report), report, events)
         self._settled = plan.settled
         alert_dead_letters(store, self.publication, plan.settled, context, self.log)
         if plan.settled:

@@ -98,19 +98,19 @@ class StagePublicationOperator(SparkSubmitOperator):
         """The same, when a person has decided whether more may be deleted than the limit says."""
         from contexture_airflow.connections.settings import open_home
         from contexture_airflow.run import RunPlan
-        from contexture_airflow.run_events import open_journal
+        from contexture_airflow.run_events import open_run_events
         from contexture_airflow.steps.shrink_approval import decide, decision_of_event
 
         store, run = open_home().publication(self.publication.name), RunPlan.from_xcom(self.plan).run
         decision = decision_of_event(event or {})
         self.log.info("%s", decision.clause)
-        with open_journal(store.home, self.log.warning) as journal:
-            decide(store, journal, run, context["dag_run"].run_id, decision)
+        with open_run_events(store.home, self.log.warning) as events:
+            decide(store, events.tables, run, context["dag_run"].run_id, decision)
         return self.execute(context)
 
     def _staged(self, context: Context, store: PublicationStore, plan: RunPlan) -> dict[str, Any]:
         from contexture_airflow.connections.settings import targets
-        from contexture_airflow.run_events import source_noted
+        from contexture_airflow.run_events import record_source_read
         from contexture_airflow.steps.stage import answer, place_order
 
         request, decision = run_request(context), store.run(plan.run).shrink_decision()
@@ -120,7 +120,7 @@ class StagePublicationOperator(SparkSubmitOperator):
         with TemporaryDirectory(prefix="contexture-") as scratch:
             self._prepare_submit(store.home.root, order.uri, Path(scratch))
             failure = self._submit_failure(context)
-        with source_noted(store, self.publication, order.run, self.log.warning):
+        with record_source_read(store.home, self.publication, order.run, self.log.warning):
             staged = answer(store, order, failure)
         if failure is not None:
             self.log.warning("the Spark job had answered before its process failed: what it prepared is whole")

@@ -43,18 +43,18 @@ class VerifyReplicaOperator(BaseOperator):
         from contexture.operations.verification.report import verify_and_report
         from contexture_airflow.connections.settings import open_home
         from contexture_airflow.metrics import count_verified
-        from contexture_airflow.run_events import open_journal
+        from contexture_airflow.run_events import open_run_events
         from contexture_airflow.steps.verify import chosen, counts, kafka_topics, source_view
 
         publication = chosen(self.publication)
         store = open_home().publication(publication.name)
         with (
-            open_journal(store.home, self.log.warning) as journal,
+            open_run_events(store.home, self.log.warning) as events,
             source_view(publication, self.against) as source,
         ):
             topics = kafka_topics(publication)
             reported = verify_and_report(
-                store, publication, topics, journal=journal, source=source, report=self.log.info
+                store, publication, topics, journal=events.tables, source=source, report=self.log.info
             )
         self.report_path = reported.uri
         count_verified(reported.found)

@@ -34,7 +34,7 @@ from contexture.storage.delivery import (
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Status
 from contexture.storage.publication_store import PublicationStore
-from contexture_airflow.run_events import NOWHERE, ShardNotes
+from contexture_airflow.run_events import UNRECORDED, ShardEvents
 
 LONGEST_SLEEP = timedelta(seconds=60)
 """Longer waits end the process, so that they hold no worker slot."""
@@ -70,7 +70,7 @@ class ShardAttempts:
         shard: which shard.
         schedule: how many attempts, and when.
         report: gets a sentence for each failed attempt.
-        noted: called with each new state.
+        on_change: called with each new state.
         then: what sends the outbox when every attempt has failed.
         longest_sleep: longer waits raise `SendLaterError` instead of being slept.
         clock, sleep: for tests.
@@ -84,7 +84,7 @@ class ShardAttempts:
         schedule: RetrySchedule,
         *,
         report: Callable[[str], None] = lambda sentence: None,
-        noted: Callable[[SendAttempts], None] = lambda attempts: None,
+        on_change: Callable[[SendAttempts], None] = lambda attempts: None,
         then: str = NEXT_RUN,
         longest_sleep: timedelta = LONGEST_SLEEP,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -95,7 +95,7 @@ class ShardAttempts:
         self._shard = shard
         self._schedule = schedule
         self._report = report
-        self._noted = noted
+        self._on_change = on_change
         self._then = then
         self._longest_sleep = longest_sleep
         self._clock = clock
@@ -171,7 +171,7 @@ class ShardAttempts:
         failed_at: datetime | None = None,
     ) -> None:
         known = self._log.of_shard(self._outbox, self._shard)
-        standing = SendAttempts(
+        attempts = SendAttempts(
             outbox=self._outbox,
             shard=self._shard,
             attempt=attempt,
@@ -183,12 +183,12 @@ class ShardAttempts:
             message=str(failure),
             failed=(known.failed if known else 0) + 1,
         )
-        self._keep(standing)
-        self._report(f"shard {self._shard}: {standing.describe()}: {failure}")
+        self._keep(attempts)
+        self._report(f"shard {self._shard}: {attempts.describe()}: {failure}")
 
-    def _keep(self, standing: SendAttempts) -> None:
-        self._log.keep(standing)
-        self._noted(standing)
+    def _keep(self, attempts: SendAttempts) -> None:
+        self._log.keep(attempts)
+        self._on_change(attempts)
 
     def _later_if_long(self, at: datetime, wait: timedelta) -> None:
         if wait > self._longest_sleep:
@@ -212,7 +212,7 @@ def attempts_of(
     publication: Publication,
     *,
     report: Callable[[str], None] = lambda sentence: None,
-    noted: Callable[[SendAttempts], None] = lambda attempts: None,
+    on_change: Callable[[SendAttempts], None] = lambda attempts: None,
 ) -> ShardAttempts:
     """The attempts of one shard by the publication's `batch_ttl` and `batch_retry_intervals`."""
     batches = publication.batches
@@ -222,7 +222,7 @@ def attempts_of(
         shard,
         RetrySchedule(batches.batch_ttl, tuple(batches.batch_retry_intervals)),
         report=report,
-        noted=noted,
+        on_change=on_change,
         then=OWN_TASK if store.outboxes.is_known_of_backfill(outbox) else NEXT_RUN,
     )
 
@@ -365,7 +365,7 @@ def send_shard(
     shard: int,
     target: Target,
     attempts: ShardAttempts,
-    notes: ShardNotes | None = None,
+    shard_events: ShardEvents | None = None,
 ) -> ShardResult:
     """Sends what is not yet sent of one shard, by the attempts it has; of a concluded outbox that is nothing.
 
@@ -380,9 +380,9 @@ def send_shard(
         # All of it was seen in Kafka then; a task that is cleared later needs no ledger for that, which may be lost.
         return ShardResult(shard, manifest.outbox, 0, reader.records, 0, 0, 0.0, superseded=False)
     attempts.wait_until_due()
-    notes = notes or ShardNotes(NOWHERE, manifest, shard)
-    notes.began()
-    _expect_ledger(store, manifest, target, attempts, notes)
+    shard_events = shard_events or UNRECORDED.shard(manifest, shard)
+    shard_events.started()
+    _expect_ledger(store, manifest, target, attempts, shard_events)
     row = shard_row(store, manifest, shard)
     expected = row.expected
     row.begin()
@@ -390,20 +390,20 @@ def send_shard(
         reader,
         shards=len(manifest.shards),
         after_failure=attempts.after,
-        committed=row.noting(notes.committed),
-        skipped=notes.skipped,
+        committed=row.noting(shard_events.committed),
+        skipped=shard_events.skipped,
         bytes=reader.bytes,
         row=expected,
     )
-    with _noted_failure(attempts, notes):
+    with _record_failure(attempts, shard_events):
         result = target.send(sending)
     attempts.sent()
-    notes.ended(result)
+    shard_events.sent(result)
     return result
 
 
 def _expect_ledger(
-    store: PublicationStore, manifest: Manifest, target: Target, attempts: ShardAttempts, notes: ShardNotes
+    store: PublicationStore, manifest: Manifest, target: Target, attempts: ShardAttempts, shard_events: ShardEvents
 ) -> None:
     def check() -> None:
         check_cluster(store, manifest, target)
@@ -412,7 +412,7 @@ def _expect_ledger(
     try:
         attempts.retry_until_answered(check)
     except ContextureError as failure:
-        notes.failed(failure)
+        shard_events.failed(failure)
         raise
 
 
@@ -453,7 +453,7 @@ def _checked_status(store: PublicationStore, manifest: Manifest) -> Status:
 
 
 @contextmanager
-def _noted_failure(attempts: ShardAttempts, notes: ShardNotes) -> Iterator[None]:
+def _record_failure(attempts: ShardAttempts, shard_events: ShardEvents) -> Iterator[None]:
     try:
         yield
     except (FencedError, SequenceTakenError):
@@ -461,8 +461,8 @@ def _noted_failure(attempts: ShardAttempts, notes: ShardNotes) -> Iterator[None]
         raise
     except (ConfigurationError, RejectedError) as failure:
         attempts.stopped(failure)
-        notes.failed(failure)
+        shard_events.failed(failure)
         raise
     except RetriableError as failure:
-        notes.failed(failure)
+        shard_events.failed(failure)
         raise

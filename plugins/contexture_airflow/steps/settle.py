@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from contexture.monitoring import RunTableWriter
 from contexture.publications import Publication
 from contexture.sending.target import Report, TargetFor
 from contexture.storage.conclusion import require_full_run
@@ -12,7 +11,7 @@ from contexture.storage.manifests import Manifest
 from contexture.storage.publication_store import PublicationStore
 from contexture_airflow.metrics import count_pending
 from contexture_airflow.run import RunPlan, RunRequest
-from contexture_airflow.run_events import NOWHERE, ShardNotes, record_start
+from contexture_airflow.run_events import UNRECORDED, RunEvents
 from contexture_airflow.steps.conclude import conclude_outbox
 from contexture_airflow.steps.plan_run import plan_run
 from contexture_airflow.steps.publish import attempts_of, check_ledger, send_shard, was_made_for_other_cluster
@@ -25,7 +24,7 @@ def finish_open_transaction(
     request: RunRequest,
     target_for: TargetFor,
     report: Report,
-    journal: RunTableWriter = NOWHERE,
+    events: RunEvents = UNRECORDED,
 ) -> RunPlan:
     """Finishes approved outboxes, rejects those whose gate never ran, and plans the run.
 
@@ -35,7 +34,7 @@ def finish_open_transaction(
         SendLaterError: the next attempt to send one is due long from now.
         ContextureError: an approved outbox can not be sent. It stays in the way on purpose.
     """
-    settled = _finish_leftovers(store, publication, request, target_for, report, journal)
+    settled = _finish_leftovers(store, publication, request, target_for, report, events)
     target = target_for(publication, request.interval)
     if request.interval is None:
         check_ledger(store, target)
@@ -43,7 +42,7 @@ def finish_open_transaction(
     plan = plan_run(store, publication, request, target)
     report(f"{plan.mode} run {plan.sequence}: {plan.why}")
     before = store.state.pointer().fingerprint
-    record_start(journal, publication, request, plan, settings=target.settings_shown(), fingerprint_before=before)
+    events.run_started(publication, request, plan, settings=target.settings_shown(), fingerprint_before=before)
     return plan.model_copy(update={"settled": settled})
 
 
@@ -53,7 +52,7 @@ def _finish_leftovers(
     request: RunRequest,
     target_for: TargetFor,
     report: Report,
-    journal: RunTableWriter,
+    events: RunEvents,
 ) -> tuple[str, ...]:
     outboxes = store.outboxes
     finished: list[str] = []
@@ -68,21 +67,21 @@ def _finish_leftovers(
             report(f"outbox {status.outbox} was prepared and never judged: rejected")
         else:
             report(f"outbox {status.outbox} was approved and not concluded: finishing it first")
-            _finish(store, manifest, target_for, report, journal)
+            _finish(store, manifest, target_for, report, events)
             finished.append(status.outbox)
     return tuple(finished)
 
 
 def _finish(
-    store: PublicationStore, manifest: Manifest, target_for: TargetFor, report: Report, journal: RunTableWriter
+    store: PublicationStore, manifest: Manifest, target_for: TargetFor, report: Report, events: RunEvents
 ) -> None:
     publication = store.run(manifest.run).order().publication
     target = target_for(publication, manifest.interval)
     shards = [shard.shard for shard in manifest.shards if shard.records]
-    notes = {shard: ShardNotes(journal, manifest, shard) for shard in shards or [0]}
+    shard_events = {shard: events.shard(manifest, shard) for shard in shards or [0]}
     attempts = {
-        shard: attempts_of(store, manifest.outbox, shard, publication, report=report, noted=noted.attempt)
-        for shard, noted in notes.items()
+        shard: attempts_of(store, manifest.outbox, shard, publication, report=report, on_change=each.attempts_changed)
+        for shard, each in shard_events.items()
     }
     # Brokers that are away are noticed here first: it counts as an attempt of the first shard.
     first = attempts[min(attempts)]
@@ -94,7 +93,7 @@ def _finish(
         first.retry_until_answered(lambda: check_ledger(store, target))
     first.retry_until_answered(lambda: target.ensure_topics(store.outbox(manifest.outbox).topic_counts()))
     for shard in shards:
-        send_shard(store, manifest, shard, target, attempts[shard], notes[shard])
+        send_shard(store, manifest, shard, target, attempts[shard], shard_events[shard])
     conclude_outbox(store, manifest, publication, target, now=datetime.now(UTC), report=report)
 
 

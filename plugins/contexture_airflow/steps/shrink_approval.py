@@ -58,14 +58,14 @@ def question(publication: Publication, vanishing: ShrinkReport) -> str:
     return "\n".join(lines)
 
 
-def decide(store: PublicationStore, journal: RunTableWriter, run: str, run_id: str, decision: ShrinkDecision) -> None:
+def decide(store: PublicationStore, writer: RunTableWriter, run: str, run_id: str, decision: ShrinkDecision) -> None:
     """Keeps a decision: beside the run's orders, so that a retry does not ask again, and among the interventions.
 
     Raises:
         ConfigurationError: the run may not go on.
     """
     if decision.who is not None:
-        journal.note(lambda tables: tables.insert_action(_row(store.name, run_id, decision)))
+        writer.note(lambda tables: tables.insert_action(_row(store.name, run_id, decision)))
     if not decision.approved:
         raise ConfigurationError(
             f"more is gone from the source than may vanish in one run, and {decision.clause}",

@@ -29,7 +29,7 @@ from contexture.sending.target import KafkaTarget, SendRequest
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture_airflow.run import RunRequest, StagedOutbox
-from contexture_airflow.run_events import ShardNotes, open_journal
+from contexture_airflow.run_events import open_run_events
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
 from contexture_airflow.steps.quality_gate import apply_verdict
@@ -87,14 +87,14 @@ class Instance:
     def run(self) -> None:
         """Settle, stage, quality_gate, publish, conclude."""
         run_id = uuid4().hex
-        with open_journal(self.storage, sys.stderr.write) as journal:
+        with open_run_events(self.storage, sys.stderr.write) as events:
             plan = finish_open_transaction(
                 self.storage.publication(self.publication.name),
                 self.publication,
                 RunRequest(run_id=run_id),
                 self.target,
                 _silent,
-                journal,
+                events,
             )
             if self.watermark == self.last:
                 return
@@ -106,16 +106,18 @@ class Instance:
                 target_for=self.target,
                 report=_silent,
             ):
-                notes = ShardNotes(journal, manifest, shard)
+                shard_events = events.shard(manifest, shard)
                 store = self.storage.publication(self.publication.name)
-                attempts = attempts_of(store, manifest.outbox, shard, self.publication, noted=notes.attempt)
+                attempts = attempts_of(
+                    store, manifest.outbox, shard, self.publication, on_change=shard_events.attempts_changed
+                )
                 send_shard(
                     self.storage.publication(manifest.publication),
                     manifest,
                     shard,
                     self.target(self.publication, None),
                     attempts,
-                    notes,
+                    shard_events,
                 )
             conclude_run(
                 self.storage.publication(manifest.publication),

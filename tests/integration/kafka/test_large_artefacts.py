@@ -18,7 +18,7 @@ from contexture.sending.target import KafkaTarget
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture_airflow.run import StagedOutbox
-from contexture_airflow.run_events import ShardNotes, open_journal
+from contexture_airflow.run_events import open_run_events
 from contexture_airflow.steps.publish import attempts_of, send_shard
 from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_sandbox.kafka import EmbeddedKafka
@@ -58,15 +58,15 @@ class Registry:
             report=lambda sentence: None,
         )
         store = self.storage.publication(self.name)
-        with open_journal(self.storage, pytest.fail) as journal:
-            notes = ShardNotes(journal, manifest, 0)
+        with open_run_events(self.storage, pytest.fail) as events:
+            shard_events = events.shard(manifest, 0)
             send_shard(
                 self.storage.publication(manifest.publication),
                 manifest,
                 0,
                 target,
                 attempts_of(store, manifest.outbox, 0, self.publication),
-                notes,
+                shard_events,
             )
         return manifest
 
