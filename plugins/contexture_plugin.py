@@ -15,7 +15,7 @@ class ContexturePlugin(AirflowPlugin):
 
     name = "contexture"
     fastapi_apps: ClassVar[list[Any]] = [
-        # The first that matches answers, and the page stands above the endpoint.
+        # The first that matches answers, and the page is mounted above the endpoint.
         {"name": "contexture notifications", "app": NotifyEndpoint(), "url_prefix": PREFIX},
         {"name": "contexture page", "app": mount.WebPage(), "url_prefix": asgi.PREFIX},
     ]

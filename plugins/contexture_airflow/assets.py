@@ -24,10 +24,10 @@ class PublicationsWatch(BaseEventTrigger):
     time is no change. The payload: `boot` (an id of this start), `startup`, and `config_changed`, a list of
     `publication`, `old` and `new` fingerprint.
 
-    `run` never returns: a watcher that returns is started again at once, and would tell of a start each time.
+    `run` never returns: a watcher that returns is started again immediately, and would report a start each time.
 
     Args:
-        poll_seconds: how often the files are looked at.
+        poll_seconds: how often the files are checked.
     """
 
     def __init__(self, poll_seconds: float = DEFAULT_POLL_SECONDS) -> None:
@@ -39,7 +39,7 @@ class PublicationsWatch(BaseEventTrigger):
         return f"{type(self).__module__}.{type(self).__qualname__}", {"poll_seconds": self.poll_seconds}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Yields events for ever."""
+        """Yields events without end."""
         boot, startup, seen = uuid4().hex, True, None
         while True:
             stamps = await asyncio.to_thread(self._stamps)
@@ -57,13 +57,13 @@ class PublicationsWatch(BaseEventTrigger):
                         "config_changed": changes,
                     }
                     yield TriggerEvent(payload)  # type: ignore[no-untyped-call]
-                # Kept after the event: one that is told twice does no harm, one that is lost does.
+                # Stored after the event: an event that is sent twice does no harm, one that is lost does.
                 await self._keep({**known, **found})
                 startup, seen = False, stamps
             await asyncio.sleep(self.poll_seconds)
 
     def _stamps(self) -> Mapping[str, tuple[int, int]]:
-        """Names, times and sizes of the files: as long as they stay, nothing has to be read."""
+        """Returns names, times and sizes of the files: while these are the same, no file has to be read."""
         from contexture_airflow.catalogue import stamps
 
         return stamps()

@@ -1,6 +1,6 @@
 """Lineage of concluded outboxes, from their source to their topics, for Airflow's OpenLineage provider.
 
-The provider asks operators for it, and only where it is installed and has somewhere to tell it to: it is an extra
+The provider requests it from operators, only where it is installed and has a collector to send it to: it is an extra
 (`contexture[openlineage]`). Topics are named as OpenLineage wants it (`kafka://broker:port`); it has no names for
 context brokers and registries, which are named by the address of their connection and by what is read there.
 """
@@ -68,7 +68,7 @@ def lineage_of(store: PublicationStore, outboxes: Iterable[str]) -> OperatorLine
 
 
 def no_lineage() -> OperatorLineage[Any, Any]:
-    """What is told where there is nothing to show; of None the provider complains in the task's log."""
+    """Returns an empty lineage, because of None the provider complains in the task's log."""
     from airflow.providers.openlineage.extractors import OperatorLineage
 
     return OperatorLineage()

@@ -118,21 +118,21 @@ def count_verified(found: VerificationResult) -> None:
 
 
 def _count(metric: Metric, amount: int, publication: str, **tags: str) -> None:
-    _tell(metric, lambda stats, given: stats.incr(metric.name, amount, tags=given), publication, tags)
+    _emit(metric, lambda stats, given: stats.incr(metric.name, amount, tags=given), publication, tags)
 
 
 def _show(metric: Metric, value: float, publication: str, **tags: str) -> None:
-    _tell(metric, lambda stats, given: stats.gauge(metric.name, value, tags=given), publication, tags)
+    _emit(metric, lambda stats, given: stats.gauge(metric.name, value, tags=given), publication, tags)
 
 
 def _time(metric: Metric, seconds: float, publication: str) -> None:
-    _tell(metric, lambda stats, given: stats.timing(metric.name, seconds * 1000, tags=given), publication, {})
+    _emit(metric, lambda stats, given: stats.timing(metric.name, seconds * 1000, tags=given), publication, {})
 
 
-def _tell(
+def _emit(
     metric: Metric, call: Callable[[Any, dict[str, str]], object], publication: str, tags: Mapping[str, str]
 ) -> None:
-    # The steps run without Airflow too, and then there is no one to show.
+    # The steps run without Airflow too, and then no metrics are collected.
     if "airflow.sdk" not in sys.modules:
         return
     try:
@@ -140,5 +140,5 @@ def _tell(
 
         call(stats, {"publication": publication, **tags})
     except Exception:
-        # What is counted is done already, and must not be done again because counting failed.
+        # The work that is counted is done, and must not be repeated because counting failed.
         log.warning("The metric %s could not be recorded", metric.name, exc_info=True)

@@ -36,7 +36,7 @@ class RunRequest(XComModel):
 
     Attributes:
         run_type: Airflow's, such as `scheduled` or `manual`.
-        triggered_by: the user who started it, as Airflow knows them; None where no one did.
+        triggered_by: the name in Airflow of the user who started it; None where no user did.
         since: from when on a concluded full run is enough, and this run sends changes alone.
     """
 
@@ -66,7 +66,8 @@ class RunPlan(XComModel):
         why: one clause for people.
         baseline: what the registry holds becomes state, and nothing is sent.
         cluster: the Kafka cluster that it was decided for.
-        told: the registry transaction up to which another instance has told the log, where this one has no state.
+        log_sent_to: the registry transaction up to which another instance has sent the log; None where this one has
+            state.
         settled: outboxes of earlier runs that were finished first.
     """
 
@@ -77,7 +78,7 @@ class RunPlan(XComModel):
     why: str
     baseline: bool = False
     cluster: str | None = None
-    told: int | None = None
+    log_sent_to: int | None = None
     settled: tuple[str, ...] = ()
 
 

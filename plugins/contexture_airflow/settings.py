@@ -42,6 +42,6 @@ def publication_dag_id(publication: str) -> str:
 
 
 def verify_timetable() -> CronTriggerTimetable | None:
-    """When topics are verified; None: only when a person asks for it, for it reads them whole."""
+    """Returns when topics are verified; None: only when a person starts it, because it reads them whole."""
     given = os.environ.get(VERIFY_SCHEDULE_VARIABLE)
     return CronTriggerTimetable(given, timezone="UTC") if given else None

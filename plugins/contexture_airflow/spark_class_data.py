@@ -47,11 +47,11 @@ def record_class_data(java: Java, progress: Callable[[str], None], target: Path 
 
     Args:
         java: the Java that Spark will run on.
-        progress: is told when it takes time, and when it didn't work: submits are slower without, nothing else.
+        progress: gets a line when it takes time, and when it did not work: submits are then slower, nothing else.
         target: where to write it; the cache when None.
 
     Returns:
-        The variable, or nothing when there is no archive: no error, for it is a matter of seconds alone.
+        The variable, or nothing when there is no archive. That is no error, because it costs some seconds only.
     """
     if not _has_its_own(java):
         progress("this Java has no class data to add to: runs start some seconds slower")
@@ -64,7 +64,7 @@ def record_class_data(java: Java, progress: Callable[[str], None], target: Path 
             _record(java, archive)
         if archive.is_file():
             return {VARIABLE: str(archive)}
-    progress("that didn't work: runs start some seconds slower")
+    progress("the classes could not be recorded: runs start some seconds slower")
     return {}
 
 

@@ -80,7 +80,7 @@ def _task(task: Any) -> dict[str, Any]:
         "trigger_rule": str(getattr(task.trigger_rule, "value", task.trigger_rule)),
         "mapped": bool(task.is_mapped),
         "hours": limit.total_seconds() / 3600 if limit else None,
-        "tells_of_failure": [type(each).__name__ for each in task.on_failure_callback or ()],
+        "failure_notifiers": [type(each).__name__ for each in task.on_failure_callback or ()],
     }
 
 

@@ -85,11 +85,11 @@ def test_every_task_is_owned_documented_and_retried(found: Any) -> None:
 
 def test_people_hear_of_every_task_that_fails(found: Any) -> None:
     tasks = found["dags"]["publish_vehicles"]["tasks"]
-    assert {task["tells_of_failure"][0] for task in tasks.values()} == {"FailureNotifier"}
-    assert found["dags"]["verify_replica"]["tasks"]["verify"]["tells_of_failure"] == ["VerificationNotifier"]
+    assert {task["failure_notifiers"][0] for task in tasks.values()} == {"FailureNotifier"}
+    assert found["dags"]["verify_replica"]["tasks"]["verify"]["failure_notifiers"] == ["VerificationNotifier"]
 
 
-def test_a_run_that_is_late_is_told_where_the_publication_wants_it(found: Any) -> None:
+def test_a_run_that_is_late_sends_an_alert_where_the_publication_wants_it(found: Any) -> None:
     minutes = {dag_id: dag["minutes"] for dag_id, dag in found["dags"].items()}
     assert {dag_id: wanted for dag_id, wanted in minutes.items() if wanted} == {"publish_by-hand": [30]}
 
@@ -143,8 +143,10 @@ def test_the_form_of_a_run(found: Any) -> None:
 
 def test_the_form_says_what_a_backfill_takes_from_it_only_with_a_tick(found: Any) -> None:
     params = found["dags"]["publish_vehicles"]["params"]
-    told = [name for name, param in params.items() if "*Override parameters on existing runs*" in param["description"]]
-    assert told == ["replay_from", "replay_incomplete", "replay_outdated", "topic_prefix", "dry_run"]
+    listed = [
+        name for name, param in params.items() if "*Override parameters on existing runs*" in param["description"]
+    ]
+    assert listed == ["replay_from", "replay_incomplete", "replay_outdated", "topic_prefix", "dry_run"]
 
 
 def test_parsing_loads_nothing_heavy(found: Any) -> None:

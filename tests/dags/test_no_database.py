@@ -31,7 +31,7 @@ def test_no_module_imports_the_orm_or_a_session(path: Path) -> None:
     assert [name for name in imported(path.read_text()) if name.startswith(FORBIDDEN)] == []
 
 
-def test_nobody_but_the_page_imports_what_asks_the_database() -> None:
+def test_only_the_page_imports_what_asks_the_database() -> None:
     asking = [path for path in FILES if any("airflow_database" in name for name in imported(path.read_text()))]
 
     assert asking != []

@@ -36,7 +36,7 @@ def main() -> None:
         role: get_auth_manager().generate_jwt(SimpleAuthManagerUser(username=role, role=role))
         for role in ("viewer", "op", "admin")
     }
-    tokens |= {"nobody": None, "forged": "eyJhbGciOiJub25lIn0.e30."}
+    tokens |= {"anonymous": None, "forged": "eyJhbGciOiJub25lIn0.e30."}
     found = {user: _answers(client, token) for user, token in tokens.items()}
     found["acts"] = {user: _resumes(client, token) for user, token in tokens.items()}
     found["asked"] = _answers(client, tokens["viewer"], ask=True)

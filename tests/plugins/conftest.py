@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-# Airflow writes its configuration at import, into the user's home unless told otherwise.
+# Airflow writes its configuration at import, into the user's home unless AIRFLOW_HOME is set.
 if "AIRFLOW_HOME" not in os.environ:
     _HOME = tempfile.TemporaryDirectory(prefix="contexture-airflow-", ignore_cleanup_errors=True)
     os.environ["AIRFLOW_HOME"] = _HOME.name

@@ -103,16 +103,16 @@ def beside(tmp_path: Path) -> Beside:
 @pytest.mark.parametrize(
     ("row", "held"), [(NEW, Held("car1", "new", sequence=2)), (GONE, Held("car1", sequence=2, removed=True))]
 )
-def test_an_earlier_value_that_may_lie_on_a_newer_one_is_mended_by_a_full_run(
+def test_an_earlier_value_that_may_lie_on_a_newer_one_is_corrected_by_a_full_run(
     beside: Beside, row: Record, held: Held
 ) -> None:
     backfill = beside.backfill()
     beside.finish(beside.prepared(2, row, held))
     beside.finish(backfill)
     assert beside.live.sent == [OLD, row, OLD]
-    told = beside.storage.publication("vehicles").state.pointer().full_run_due
-    assert told is not None
-    assert told.endswith("was sent beside other runs, and may have put earlier values on top of theirs")
+    reason = beside.storage.publication("vehicles").state.pointer().full_run_due
+    assert reason is not None
+    assert reason.endswith("was sent beside other runs, and may have put earlier values on top of theirs")
     assert beside.next_mode() == "full"
 
 
@@ -125,7 +125,7 @@ def test_so_is_one_that_came_upon_a_run_that_is_not_concluded_yet(beside: Beside
     assert beside.live.sent == [OLD, NEW, OLD]
 
 
-def test_runs_that_told_others_owe_nothing(beside: Beside) -> None:
+def test_runs_that_sent_other_identities_require_nothing(beside: Beside) -> None:
     backfill = beside.backfill()
     beside.finish(beside.prepared(2, OTHER, Held("car2", "new", sequence=2)))
     beside.finish(backfill)
@@ -138,7 +138,7 @@ def test_what_was_concluded_before_is_known_to_the_backfill_and_owes_nothing(bes
     assert (beside.live.sent, beside.next_mode()) == ([OLD, NEW], "changes")
 
 
-def test_a_run_whose_archive_is_gone_counts_as_one_that_told_the_same(beside: Beside) -> None:
+def test_a_run_whose_archive_is_gone_counts_as_one_that_sent_the_same(beside: Beside) -> None:
     backfill = beside.backfill()
     run = beside.prepared(2, OTHER, Held("car2", "new", sequence=2))
     beside.finish(run)

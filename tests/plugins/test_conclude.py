@@ -54,7 +54,7 @@ def test_state_moves_on_when_everything_is_sent(storage: Home) -> None:
     assert pointer.watermark == "2026-03-01T12:00:00.000Z"
 
 
-def test_what_the_ledger_says_was_put_aside_is_not_held(storage: Home) -> None:
+def test_what_the_ledger_says_went_to_the_dead_letters_is_not_held(storage: Home) -> None:
     cars = [Held("car1"), Held("car2"), Held("car3")]
     manifest = states.approved(storage, VEHICLES, 1, cars, [records("car1", "car2"), records("car3")])
     say_whom(storage, manifest)

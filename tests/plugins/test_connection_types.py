@@ -26,7 +26,7 @@ HOOKS = {"kafka": KafkaClusterHook, "ngsi": ContextBrokerHook, "sdmx": Structure
 
 
 def tried(conn_type: str, **fields: Any) -> tuple[bool, str]:
-    """What a press on the button tells."""
+    """Returns the result of the button that tests a connection."""
     worked, text = Connection(conn_id="tried", conn_type=conn_type, **fields).test_connection()
     return worked, text
 
@@ -37,7 +37,7 @@ def address(url: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("declared", provider_info()["connection-types"], ids=lambda each: each["connection-type"])
-def test_a_type_is_told_to_airflow_as_its_hook_and_contexture_know_it(declared):
+def test_a_type_is_declared_to_airflow_as_its_hook_and_contexture_know_it(declared):
     hook = HOOKS[connection_target(declared["connection-type"])]
     assert (declared["hook-class-name"], declared["hook-name"]) == (
         f"{hook.__module__}.{hook.__name__}",
@@ -55,9 +55,9 @@ for each in HookMetaService.hook_meta_data():
         print(each.connection_type, each.hook_name, *list(each.extra_fields)[:2], sep="|")
 print(sorted({"contexture_airflow.connections.hooks", "contexture.kafka", "confluent_kafka"} & set(sys.modules)))
 """
-    told = subprocess.run([sys.executable, "-c", listed], capture_output=True, text=True, timeout=280, check=False)
-    assert told.returncode == 0, told.stderr
-    assert told.stdout.splitlines()[-4:] == [
+    finished = subprocess.run([sys.executable, "-c", listed], capture_output=True, text=True, timeout=280, check=False)
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.splitlines()[-4:] == [
         "contexture_kafka|Kafka (Contexture)|security.protocol|sasl.mechanism",
         "contexture_ngsi|Context broker (Contexture)|authentication|token",
         "contexture_sdmx|Structure registry (Contexture)|flavour|api",
@@ -71,11 +71,11 @@ def test_what_every_process_of_airflow_loads_imports_next_to_nothing():
         "print(sorted(n for n in sys.modules if n.startswith(%r)))"
     )
     heavy = ("airflow.", "contexture.", "pydantic", "confluent_kafka", "httpx", "pyarrow")
-    told = subprocess.run([sys.executable, "-c", code % (heavy,)], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"
+    finished = subprocess.run([sys.executable, "-c", code % (heavy,)], capture_output=True, text=True, check=True)
+    assert finished.stdout.strip() == "[]"
 
 
-def test_a_kafka_that_is_away_is_told_step_by_step_with_what_to_do():
+def test_a_kafka_that_is_away_is_reported_step_by_step_with_what_to_do():
     worked, text = tried("contexture_kafka", host="127.0.0.1", port=9, login="me", password="hunter2")
     whole, server, *others = text.splitlines()
     assert (worked, whole) == (False, "PLAINTEXT://me@127.0.0.1:9: it can't be reached.")

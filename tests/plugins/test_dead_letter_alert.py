@@ -1,4 +1,4 @@
-"""A run that put records aside is alerted to, though it has ended well."""
+"""A run with dead letters sends an alert, though it has ended well."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ def test_people_hear_how_many_records_lie_where(storage: Home, server: MailServe
     )
     for _ in range(2):
         alert_dead_letters(storage.publication(VEHICLES.name), VEHICLES, ["outbox1"], CONTEXT, LOG)
-    # Told twice within the hour, it is one mail.
+    # Two alerts within the hour are one mail.
     (mail,) = server.mails
     assert mail.message["Subject"] == "[Contexture] vehicles: dead letters"
     text = mail.body
     assert "2 records can never be sent; they are in the topic contexture.dead-letter.vehicles" in text
     assert "has put records aside" in text
-    assert "What to do next:</b> read why with contexture dead-letters vehicles" in text
+    assert "What to do next:</b> read the reason with contexture dead-letters vehicles" in text
 
 
-def test_nobody_hears_of_a_run_without_dead_letters(storage: Home, server: MailServer) -> None:
+def test_a_run_without_dead_letters_sends_no_alert(storage: Home, server: MailServer) -> None:
     outbox(storage, VEHICLES, 1, [records("car1")])
     alert_dead_letters(storage.publication(VEHICLES.name), VEHICLES, ["outbox1"], CONTEXT, LOG)
     assert server.mails == []
@@ -67,4 +67,4 @@ def test_nobody_hears_of_a_run_without_dead_letters(storage: Home, server: MailS
 def test_a_run_that_can_not_be_looked_at_does_not_fail(storage: Home, caplog: pytest.LogCaptureFixture) -> None:
     storage.publication(VEHICLES.name).outbox("damaged").write("dead_letters.json", b"{")
     alert_dead_letters(storage.publication(VEHICLES.name), VEHICLES, ["damaged"], CONTEXT, LOG)
-    assert "could not be sent" in caplog.text
+    assert "Could not send the alert about dead letters" in caplog.text

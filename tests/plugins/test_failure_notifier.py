@@ -61,7 +61,7 @@ def used_up() -> AirflowFailException:
     try:
         try:
             raise AttemptsUsedUpError(
-                "batch_ttl is used up after 11 attempts: no broker", next_step="mend the cause", alert="retries used up"
+                "batch_ttl is used up after 11 attempts: no broker", next_step="fix the cause", alert="retries used up"
             )
         except RetriableError as error:
             raise AirflowFailException(str(error)) from error
@@ -73,14 +73,14 @@ class BaseNotifierOfOthers(BaseNotifier):
     """A notifier as providers of Airflow have them."""
 
     template_fields = ("text",)
-    told: ClassVar[list[str]] = []
+    texts: ClassVar[list[str]] = []
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.text = text
 
     def notify(self, context: Any) -> None:
-        self.told.append(self.text)
+        self.texts.append(self.text)
 
 
 def context(
@@ -101,14 +101,14 @@ def test_the_mail_reaches_the_publications_people(storage: Home, connected: Mail
     assert (mail.sender, mail.to) == ("contexture@example.org", ("ops@example.org", "night@example.org"))
     assert mail.message["Subject"] == "[Contexture] vehicles: retries used up (publish[1] failed)"
     assert "batch_ttl is used up after 11 attempts: no broker" in mail.body
-    assert "<b>What to do next:</b> mend the cause" in mail.body
+    assert "<b>What to do next:</b> fix the cause" in mail.body
     assert "outbox outbox1 (run 1), approved" in mail.body
     assert "shard 1: attempt 11 of 11, exhausted" in mail.body
     assert "/dags/publish_vehicles/runs/manual__2026-03-01T12%3A00%3A00%2B00%3A00" in mail.body
     assert "secret-car" not in mail.body
 
 
-def test_publications_that_name_nobody_use_the_variable(
+def test_publications_that_name_no_address_use_the_variable(
     storage: Home, connected: MailServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CONTEXTURE_MAIL_TO", " a@example.org , b@example.org,")
@@ -133,7 +133,7 @@ def test_something_else_that_happens_mails_at_once(storage: Home, connected: Mai
     ]
 
 
-def test_being_overtaken_heals_itself_and_is_told_only_when_it_happens_again(
+def test_being_overtaken_recovers_by_itself_and_sends_an_alert_only_when_it_happens_again(
     storage: Home, connected: MailServer
 ) -> None:
     for run_id in ("manual__1", "manual__1", "manual__2", "manual__3"):
@@ -143,7 +143,7 @@ def test_being_overtaken_heals_itself_and_is_told_only_when_it_happens_again(
     assert "manual__2" in mail.body
 
 
-def test_a_replica_that_differs_is_told_to_the_publications_people_and_is_no_failed_run(
+def test_a_replica_that_differs_sends_an_alert_to_the_publications_people_and_is_no_failed_run(
     storage: Home, connected: MailServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = tmp_path / "publications"
@@ -169,12 +169,12 @@ def test_any_notifier_of_airflow_is_called_with_the_alert(storage: Home, connect
         {"notifier": "no.such.Notifier", "arguments": {}},
         {"notifier": f"{path}", "arguments": {"text": "{{ alert.text }}"}},
     ]
-    BaseNotifierOfOthers.told.clear()
+    BaseNotifierOfOthers.texts.clear()
     FailureNotifier("vehicles", (), calls)(context(used_up()))
     FailureNotifier("vehicles", (), calls)(context(used_up()))
-    first, second = BaseNotifierOfOthers.told
+    first, second = BaseNotifierOfOthers.texts
     assert first == "retries used up | [Contexture] vehicles: retries used up (publish[1] failed)"
-    assert "What to do next: mend the cause" in second
+    assert "What to do next: fix the cause" in second
     assert connected.mails == []
 
 
@@ -193,12 +193,12 @@ def test_errors_of_others_are_named_and_not_quoted(storage: Home, connected: Mai
     assert "ABC-123" not in mail.body
 
 
-def test_a_task_that_was_lost_is_told_as_such(storage: Home, connected: MailServer) -> None:
+def test_a_task_that_was_lost_is_named_as_such(storage: Home, connected: MailServer) -> None:
     notify("ops@example.org")
     assert "it was killed, or its machine was lost" in connected.mails[0].body
 
 
-def test_without_anybody_to_tell_nothing_is_sent(storage: Home, connected: MailServer) -> None:
+def test_without_any_address_nothing_is_sent(storage: Home, connected: MailServer) -> None:
     notify(exception=used_up())
     assert connected.mails == []
 
@@ -209,14 +209,14 @@ def test_the_operational_tables_hear_of_it_in_any_case(storage: Home) -> None:
     assert store is not None
     (run,) = store.runs("vehicles")
     assert (run.run_id, run.state, run.failed_task) == (RUN, "failed", "publish[1]")
-    assert run.message == "batch_ttl is used up after 11 attempts: no broker. Next: mend the cause"
+    assert run.message == "batch_ttl is used up after 11 attempts: no broker. Next: fix the cause"
 
 
 def test_a_mail_server_that_refuses_is_logged_and_asked_again_next_time(
     storage: Home, connected: MailServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
     connected.refuse = True
-    notify("nobody@example.org", exception=used_up())
+    notify("unknown@example.org", exception=used_up())
     connected.refuse = False
     notify("ops@example.org", exception=used_up())
     assert [mail.to for mail in connected.mails] == [("ops@example.org",)]

@@ -66,12 +66,12 @@ def test_a_run_that_still_runs_is_mailed_about(server: MailServer) -> None:
     assert mail.message["Subject"] == "[Contexture] vehicles: not published in time"
     assert "the run was queued more than 30 min ago and is still running" in mail.body
     assert "Nothing is lost or skipped: the run goes on, unless the publication is suspended" in mail.body
-    assert "of a publication that was suspended it waits until it is resumed" in mail.body
+    assert "A run of a suspended publication waits until the publication is resumed" in mail.body
     assert "/dags/publish_vehicles/runs/manual__1" in mail.body
 
 
 @pytest.mark.parametrize("changes", [{"state": "failed"}, {"state": "success"}, {"run_type": "backfill"}])
-def test_nobody_hears_of_a_run_that_failed_or_ended_or_that_nobody_waits_for(
+def test_no_alert_is_sent_of_a_run_that_failed_or_ended_or_of_a_backfill(
     server: MailServer, changes: dict[str, str]
 ) -> None:
     miss(**changes)

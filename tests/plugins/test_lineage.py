@@ -1,4 +1,4 @@
-"""Lineage from source to topics: taken by Airflow's OpenLineage provider, told to a collector over HTTP."""
+"""Lineage from source to topics: taken by Airflow's OpenLineage provider, sent to a collector over HTTP."""
 
 from __future__ import annotations
 
@@ -98,20 +98,20 @@ def test_a_collector_receives_the_source_and_the_topics(storage: Home, collector
     assert "s3cret" not in json.dumps(event)
 
 
-def test_a_run_that_failed_tells_of_no_topics(storage: Home) -> None:
+def test_a_run_that_failed_names_no_topics(storage: Home) -> None:
     concluded(storage, 1, [records("a")])
 
     assert extracted(TaskInstanceState.FAILED).outputs == []
 
 
-def test_a_run_that_sent_nothing_tells_of_no_topics(storage: Home) -> None:
+def test_a_run_that_sent_nothing_names_no_topics(storage: Home) -> None:
     concluded(storage, 1, [[]])
 
     assert (extracted().inputs, extracted().outputs) == ([], [])
 
 
 @pytest.mark.parametrize("status", ["rejected", "abandoned"])
-def test_a_dry_run_or_one_that_was_overtaken_tells_of_no_topics(storage: Home, status: Status) -> None:
+def test_a_dry_run_or_one_that_was_overtaken_names_no_topics(storage: Home, status: Status) -> None:
     outbox(storage, publication(), 1, [records("a")])
     storage.publication("vehicles").outboxes.set_status("outbox1", status, reason="test")
 
@@ -128,7 +128,7 @@ def test_the_provider_finds_nothing_to_complain_about(storage: Home, caplog: pyt
     assert [record.message for record in caplog.records if "openlineage" in record.name.lower()] == []
 
 
-def test_the_run_that_finished_what_another_left_tells_of_its_topics(
+def test_the_run_that_finished_what_another_left_names_its_topics(
     storage: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(opening, "targets", lambda report: FakeTarget())
@@ -146,7 +146,7 @@ def test_the_run_that_finished_what_another_left_tells_of_its_topics(
     assert [each.name for each in extracted(task=task).inputs] == ["vehicles/4wheels"]
 
 
-def test_no_more_topics_than_an_event_can_carry_are_told(storage: Home) -> None:
+def test_no_more_topics_than_an_event_can_carry_are_named(storage: Home) -> None:
     rows = [record for number in range(MOST_TOPICS + 9) for record in records("a", topic=f"topic{number:04}")]
     concluded(storage, 1, [[*rows, *records("b", topic="topic0505")]])
 

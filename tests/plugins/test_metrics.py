@@ -1,4 +1,4 @@
-"""What is counted reaches a StatsD server, stands on the page, and is all that the dashboard asks for."""
+"""What is counted reaches a StatsD server, is on the page, and is all that the dashboard asks for."""
 
 from __future__ import annotations
 
@@ -108,9 +108,9 @@ def manifest(tmp_path: Path) -> Manifest:
 def test_a_statsd_server_receives_what_is_counted(received: Received, manifest: Manifest) -> None:
     count_everything(manifest)
 
-    told = {name.removeprefix("airflow.contexture."): value for name, value in received().items()}
+    metrics_sent = {name.removeprefix("airflow.contexture."): value for name, value in received().items()}
     own = ",publication=vehicles"
-    assert told == {
+    assert metrics_sent == {
         f"pending_outboxes{own}": "2|g",
         f"records_sent{own}": "30|c",
         f"bytes_sent{own}": "4000|c",
@@ -132,14 +132,14 @@ def test_a_statsd_server_receives_what_is_counted(received: Received, manifest: 
     }
 
 
-def test_every_metric_is_told_by_somebody(received: Received, manifest: Manifest) -> None:
+def test_every_metric_is_emitted(received: Received, manifest: Manifest) -> None:
     count_everything(manifest)
 
     kinds = {"c": "counter", "g": "gauge", "ms": "timer"}
-    told = {
+    metrics_sent = {
         (name.removeprefix("airflow.").split(",")[0], kinds[value.split("|")[1]]) for name, value in received().items()
     }
-    assert told == {(metric.name, metric.kind) for metric in METRICS}
+    assert metrics_sent == {(metric.name, metric.kind) for metric in METRICS}
 
 
 def test_what_the_steps_do_is_counted(received: Received, tmp_path: Path) -> None:
@@ -151,11 +151,11 @@ def test_what_the_steps_do_is_counted(received: Received, tmp_path: Path) -> Non
         storage.publication(VEHICLES.name), VEHICLES, RunRequest(run_id="later"), target, lambda sentence: None
     )
 
-    told = {name.removeprefix("airflow.contexture.").split(",")[0]: value for name, value in received().items()}
+    metrics_sent = {name.removeprefix("airflow.contexture.").split(",")[0]: value for name, value in received().items()}
     assert settled.settled == (manifest.outbox,)
-    assert told["pending_outboxes"] == "1|g"
-    assert told["records_sent"] == "3|c"
-    assert told["runs_concluded"] == "1|c"
+    assert metrics_sent["pending_outboxes"] == "1|g"
+    assert metrics_sent["records_sent"] == "3|c"
+    assert metrics_sent["runs_concluded"] == "1|c"
 
 
 def test_a_send_that_went_well_in_the_end_is_no_failure(received: Received) -> None:

@@ -73,7 +73,7 @@ def run(call: Callable[[], object]) -> object:
     return asyncio.run(call())  # type: ignore[arg-type]
 
 
-def test_whoever_shows_the_connection_s_password_notifies(home: Path) -> None:
+def test_a_notifier_with_the_connection_s_password_notifies(home: Path) -> None:
     server = ApiServer(NotifyEndpoint(Receptions().build))
 
     async def story() -> list[int]:
@@ -156,7 +156,7 @@ def test_what_can_not_be_kept_is_answered_with_503_and_tried_again_later() -> No
 
     def build() -> object:
         tries.append(1)
-        raise RetriableError("the disk is gone", next_step="mend it")
+        raise RetriableError("the disk is gone", next_step="fix it")
 
     clock = Clock()
     server = ApiServer(NotifyEndpoint(build, clock))  # type: ignore[arg-type]

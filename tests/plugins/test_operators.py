@@ -332,7 +332,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 
 class Keeping(BaseNotifier):
-    """Keeps what people would be told."""
+    """Keeps the alerts that people would get."""
 
     alerts: ClassVar[list[dict[str, str]]] = []
 
@@ -341,7 +341,7 @@ class Keeping(BaseNotifier):
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
+def alerts(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
     """The alerts that people got."""
     monkeypatch.delenv("CONTEXTURE_MAIL_TO", raising=False)
     Keeping.alerts.clear()
@@ -349,7 +349,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
 
 
 def test_a_shrunk_source_waits_for_an_answer_where_it_is_asked_for(
-    storage: Home, kafka: FakeTarget, submit: Any, asked: list[dict[str, Any]], told: list[dict[str, str]]
+    storage: Home, kafka: FakeTarget, submit: Any, asked: list[dict[str, Any]], alerts: list[dict[str, str]]
 ) -> None:
     submit(StageResult(error=SHRUNK.as_dict()), 1)
     storage.publication("vehicles").run("run1").write_shrink_report(
@@ -361,8 +361,8 @@ def test_a_shrunk_source_waits_for_an_answer_where_it_is_asked_for(
 
     with pytest.raises(TaskAwaitingInput) as waiting:
         operator.execute(running)  # type: ignore[arg-type]
-    assert [alert["kind"] for alert in told] == ["waiting for approval"]
-    assert 'Would be deleted: ["a"]' in told[0]["text"]
+    assert [alert["kind"] for alert in alerts] == ["waiting for approval"]
+    assert 'Would be deleted: ["a"]' in alerts[0]["text"]
     assert (waiting.value.method_name, waiting.value.timeout) == ("resume", timedelta(hours=2))
     (question,) = asked
     assert (question["ti_id"], question["options"]) == ("ti", ["Approve", "Reject"])

@@ -69,7 +69,7 @@ def browser(home: Home) -> Browser:
 
 
 def transaction(number: int = 0, **changes: Any) -> TransactionRow:
-    told: dict[str, Any] = {
+    columns: dict[str, Any] = {
         "publication": "vehicles",
         "outbox": "outbox1",
         "shard": 0,
@@ -82,7 +82,7 @@ def transaction(number: int = 0, **changes: Any) -> TransactionRow:
         "message": None,
         "updated_at": NOON - timedelta(hours=1),
     }
-    return TransactionRow(**(told | changes))
+    return TransactionRow(**(columns | changes))
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -128,7 +128,7 @@ def test_an_empty_installation_says_so(tmp_path, monkeypatch):
 
 
 def test_a_dag_that_is_no_publication_of_ours_is_left_out(home):
-    assert "somebody-s" not in Browser("vehicles", "somebody-s").get("").text
+    assert "another-s" not in Browser("vehicles", "another-s").get("").text
 
 
 @pytest.mark.parametrize("page", [*PAGES, *APIS, "static/page.css", "publications/none"])
@@ -247,7 +247,7 @@ def test_a_file_that_is_no_publication_is_named_to_who_sees_everything_else(host
     assert "onerror=alert(3)" not in hostile.get("", user="ben").text
 
 
-def test_the_overview_tells_what_stopped_and_why(hostile):
+def test_the_overview_shows_what_stopped_and_why(hostile):
     [line, _] = hostile.get("api/publications").json()["lines"]
     assert (line["name"], line["health"]) == ("vehicles", "stopped")
     assert line["reason"].startswith("shard 0, attempt 1 of 11, stopped: ")
@@ -406,10 +406,14 @@ def test_a_file_about_a_time_has_all_runs_of_it_as_on_the_command_line(home, bro
     for sequence in range(1, 43):
         outbox(home, publication(), sequence, [])
 
-    def told(**query: Any) -> int:
+    def runs_in_report(**query: Any) -> int:
         return len(browser.get("publications/vehicles/report.json", **query).json()["runs"])
 
-    assert (told(), told(since="2020-01-01"), told(since="2020-01-01", last=3)) == (40, 42, 3)
+    assert (runs_in_report(), runs_in_report(since="2020-01-01"), runs_in_report(since="2020-01-01", last=3)) == (
+        40,
+        42,
+        3,
+    )
 
 
 def test_what_contexture_itself_did_is_read_by_no_connection_that_could_be_tested(home):
@@ -458,12 +462,12 @@ def test_the_last_verification_is_shown_and_leads_to_its_report(home, browser, t
     assert report.text == "what differs"
     assert report.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
     assert browser.get(address, user="ben").status_code == 404
-    told = browser.get("api/publications").json()["lines"]
-    [line] = [each for each in told if each["name"] == "vehicles"]
+    lines = browser.get("api/publications").json()["lines"]
+    [line] = [each for each in lines if each["name"] == "vehicles"]
     assert (line["last_verification"]["equal"], line["last_verification"]["extra"]) == (False, 1)
 
 
-def test_a_replica_that_is_as_it_should_be_is_told(browser, tables):
+def test_a_replica_that_is_as_it_should_be_is_shown_as_verified(browser, tables):
     tables.verification_is(verification(equal=True))
     assert "as it should be" in browser.get("publications/vehicles").text
     assert "replica verified" in browser.get("").text
@@ -500,7 +504,7 @@ def test_no_file_but_those_of_reports_is_served(home, browser, path):
     assert answer.text.startswith("<!doctype html>")
 
 
-def test_a_storage_that_does_not_answer_is_told(home, browser, monkeypatch):
+def test_a_storage_that_does_not_answer_is_an_error_page(home, browser, monkeypatch):
     (Path(home.root) / "vehicles").mkdir()
     (Path(home.root) / "vehicles" / "state").write_text("a file where a folder should be")
     answer = browser.get("publications/vehicles")
@@ -531,7 +535,7 @@ def _seconds(browser: Browser, path: str, query: Mapping[str, Any]) -> float:
     return took
 
 
-def put_aside(home: Home, tables: RunTables, *, file: str = "") -> None:
+def send_dead_letters(home: Home, tables: RunTables, *, file: str = "") -> None:
     path = Path(home.root).parent / "publications" / "vehicles.yaml"
     path.write_text(FILE.format(name="vehicles") + (file or "publish: {on_failure: dead-letter}\n"))
     manifest = outbox(home, publication(), 1, [records("a", "b")])
@@ -544,7 +548,7 @@ def put_aside(home: Home, tables: RunTables, *, file: str = "") -> None:
 
 def test_what_can_never_be_sent_is_seen_wherever_the_publication_is_shown(home, browser, tables):
     assert "dead-letter topic" not in browser.get("").text
-    put_aside(home, tables)
+    send_dead_letters(home, tables)
     remark = (
         '<a class="small owing" href="/contexture/publications/vehicles/dead-letters">'
         "2 records in the dead-letter topic, the last 2026-03-01 11:00</a>"
@@ -558,7 +562,7 @@ def test_what_can_never_be_sent_is_seen_wherever_the_publication_is_shown(home, 
 
 
 def test_the_page_of_dead_letters_says_how_to_read_them_and_what_to_do(home, browser, tables):
-    put_aside(home, tables)
+    send_dead_letters(home, tables)
     text = browser.get("publications/vehicles/dead-letters").text
     assert "<code>contexture.dead-letter.vehicles</code>" in text
     assert "<code>contexture dead-letters vehicles</code>" in text
@@ -568,12 +572,12 @@ def test_the_page_of_dead_letters_says_how_to_read_them_and_what_to_do(home, bro
     for_readers = browser.get("publications/vehicles/dead-letters", user="eve").text
     assert "actions/" not in for_readers
     assert "Ask an operator to resynchronise in full" in for_readers
-    told = browser.get("api/publications/vehicles/dead-letters").json()
-    assert [(row["outbox"], row["dead_letters"]) for row in told["rows"]] == [("outbox1", 2)]
+    page = browser.get("api/publications/vehicles/dead-letters").json()
+    assert [(row["outbox"], row["dead_letters"]) for row in page["rows"]] == [("outbox1", 2)]
 
 
-def test_once_a_full_run_has_tried_them_again_they_stand_out_no_more(home, browser, tables):
-    put_aside(home, tables)
+def test_once_a_full_run_has_tried_them_again_they_are_marked_no_more(home, browser, tables):
+    send_dead_letters(home, tables)
     tables.run_started("vehicles", "run2", run_id="manual__2", mode="full", sequence=2)
     tables.run_ended("vehicles", "run2")
     assert '<a class="small" href="/contexture/publications/vehicles/dead-letters">2 records' in browser.get("").text
@@ -583,7 +587,7 @@ def test_once_a_full_run_has_tried_them_again_they_stand_out_no_more(home, brows
 def test_a_publication_whose_file_has_such_records_stop_it_says_so(home, browser, tables):
     assert "publish.on_failure: stop" in browser.get("publications/vehicles/dead-letters").text
     assert "Dead letters</dt>" not in browser.get("publications/vehicles").text
-    put_aside(home, tables, file="publish: {on_failure: stop}\n")
+    send_dead_letters(home, tables, file="publish: {on_failure: stop}\n")
     assert "were sent there by an earlier version of the file" in browser.get("publications/vehicles/dead-letters").text
 
 

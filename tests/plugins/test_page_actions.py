@@ -77,7 +77,7 @@ def browser(home: Home) -> Browser:
     return Browser("vehicles", dags=["verify_replica"])
 
 
-def told(home: Home) -> list[tuple[str, str, str, str, str, str | None]]:
+def actions(home: Home) -> list[tuple[str, str, str, str, str, str | None]]:
     store = RunTables.of_home(home.root)
     assert store is not None
     try:
@@ -143,7 +143,7 @@ def test_a_form_of_another_site_does_nothing(browser, home, headers, path, query
     assert (browser.api.asked, home.publication("vehicles").outboxes.status("outbox1").status) == ([], "approved")
 
 
-def test_a_form_shown_to_somebody_else_for_something_else_or_long_ago_does_nothing(browser, monkeypatch):
+def test_a_form_shown_to_another_user_for_another_action_or_long_ago_does_nothing(browser, monkeypatch):
     other = token_in(browser.get("publications/vehicles/actions/resume").text)
     own = token_in(browser.get(RUN).text)
     for token in (other, "", "0" * 64, "é"):
@@ -191,7 +191,7 @@ def test_run_now_starts_a_run_as_the_user_and_says_so(browser, home):
     assert re.fullmatch(r"manual__20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ_[0-9a-f]{8}", run)
     assert body == {"logical_date": None, "conf": conf, "note": conf["reason"]}
     assert browser.api.asked == [("POST", "/api/v2/dags/publish_vehicles/dagRuns", body, "ana")]
-    assert told(home) == [("ana", "Run now", "", f"look {ATTACK}", "a run was started", run)]
+    assert actions(home) == [("ana", "Run now", "", f"look {ATTACK}", "a run was started", run)]
     text = browser.get("publications/vehicles", done="run").text
     assert "Run now: done." in text
     assert "look &#34;&gt;&lt;script&gt;" in text
@@ -205,7 +205,7 @@ def test_a_form_that_is_sent_twice_starts_one_run(browser, home, action):
     fields = hidden_in(browser.get(path).text)
     answers = [browser.post(path, reason="pressed twice", **fields) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [303, 303]
-    assert len(browser.api.runs) == len(told(home)) == 1
+    assert len(browser.api.runs) == len(actions(home)) == 1
     assert browser.confirm(path).status_code == 303
     assert len(browser.api.runs) == 2
 
@@ -219,7 +219,7 @@ def test_what_is_started_while_the_publication_is_suspended_waits_and_says_so(ho
     assert browser.confirm(RUN).status_code == 303
     assert browser.confirm("publications/vehicles/actions/retry-outbox", outbox="outbox1").status_code == 303
     waiting = "; the publication is suspended, and the run waits until it is resumed"
-    assert sorted(outcome for *_, outcome, _ in told(home)) == [
+    assert sorted(outcome for *_, outcome, _ in actions(home)) == [
         f"1 failed send is forgotten, and a run was started that sends it first{waiting}",
         f"a run was started{waiting}",
     ]
@@ -239,7 +239,7 @@ def test_nothing_is_started_of_a_publication_whose_file_is_no_longer_good(browse
 def test_a_suspended_publication_is_not_said_to_be_resynchronised(home):
     browser = Browser("vehicles", paused=["vehicles"])
     answer = browser.confirm("publications/vehicles/actions/resynchronise")
-    assert (answer.status_code, browser.api.asked, told(home)) == (409, [], [])
+    assert (answer.status_code, browser.api.asked, actions(home)) == (409, [], [])
     assert "the publication is suspended, and would be left out. Next: resume it first" in answer.text
     assert 'value="as agreed"' in answer.text
 
@@ -247,22 +247,22 @@ def test_a_suspended_publication_is_not_said_to_be_resynchronised(home):
 def test_the_page_says_what_came_of_what_its_reader_did_just_now_and_nothing_else(browser):
     assert "done." not in browser.get("publications/vehicles", done="suspend").text
     browser.confirm("publications/vehicles/actions/suspend")
-    told = browser.get("publications/vehicles", done="suspend").text
-    assert "Suspend: done. The outcome, also in the list of actions below: its DAG is paused: no run" in told
+    text = browser.get("publications/vehicles", done="suspend").text
+    assert "Suspend: done. The outcome, also in the list of actions below: its DAG is paused: no run" in text
     assert "done." not in browser.get("publications/vehicles", "eve", done="suspend").text
     assert "done." not in browser.get("publications/vehicles", done="resume").text
 
 
 def test_a_reason_is_one_line_whatever_was_sent(browser, home):
     assert browser.confirm(RUN, reason="a\0b\r\nc\x1b[31m\u202ed").status_code == 303
-    assert told(home)[0][3] == "a b  c [31m d"
+    assert actions(home)[0][3] == "a b  c [31m d"
 
 
-def test_suspending_says_that_a_run_on_its_way_stands_still(browser, home):
+def test_suspending_says_that_a_run_on_its_way_waits(browser, home):
     path = "publications/vehicles/actions/suspend"
     assert "the tasks that run now go on to their end, and the rest waits until then" in browser.get(path).text
     browser.confirm(path)
-    assert told(home)[0][4] == (
+    assert actions(home)[0][4] == (
         "its DAG is paused: no run begins, and one that is on its way pauses when its running tasks end"
     )
 
@@ -272,7 +272,7 @@ def test_a_replica_is_not_said_to_be_verified_by_a_dag_that_is_paused(browser, h
     answer = browser.confirm("publications/vehicles/actions/verify")
     assert answer.status_code == 409
     assert "airflow dags unpause verify_replica" in answer.text
-    assert (browser.api.runs, told(home)) == (set(), [])
+    assert (browser.api.runs, actions(home)) == (set(), [])
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_a_replica_is_not_said_to_be_verified_by_a_dag_that_is_paused(browser, h
         ("confirm-shrink", {}, {"confirm_shrink": True}),
     ],
 )
-def test_what_a_run_is_told_is_what_was_confirmed(browser, home, action, form, conf):
+def test_a_run_gets_the_params_that_were_confirmed(browser, home, action, form, conf):
     held_up(home, 3)
     assert browser.confirm(f"publications/vehicles/actions/{action}", **form).status_code == 303
     [(_, _, body, _)] = browser.api.asked
@@ -300,7 +300,7 @@ def test_resynchronise_asks_the_same_as_the_command_line(browser, home):
     assert browser.api.asked[-1][2]["conf"] == conf
     browser.api.paused = {"publish_vehicles"}
     browser.confirm("publications/vehicles/actions/resynchronise")
-    assert sorted("left out" in outcome for *_, outcome, _ in told(home)) == [False, True]
+    assert sorted("left out" in outcome for *_, outcome, _ in actions(home)) == [False, True]
     browser.api.paused = {"resynchronise"}
     assert browser.confirm("publications/vehicles/actions/resynchronise").status_code == 409
 
@@ -318,7 +318,7 @@ def test_an_outbox_is_sent_again_at_once(browser, home):
     assert browser.confirm("publications/vehicles/actions/retry-outbox", outbox="outbox1").status_code == 303
     assert home.publication("vehicles").attempts.of_outbox("outbox1") == ()
     assert [path for _, path, _, _ in browser.api.asked] == ["/api/v2/dags/publish_vehicles/dagRuns"]
-    assert told(home)[0][2:5] == (
+    assert actions(home)[0][2:5] == (
         "outbox1",
         "as agreed",
         "1 failed send is forgotten, and a run was started that sends it first",
@@ -336,7 +336,7 @@ def test_an_outbox_of_a_backfill_is_left_to_its_own_run_which_alone_sends_it(bro
     assert "its own run alone sends it, when its publish task is cleared" in shown
     assert browser.confirm(path, outbox="outbox2").status_code == 303
     assert (browser.api.asked, home.publication("vehicles").attempts.of_outbox("outbox2")) == ([], ())
-    assert told(home)[0][4] == (
+    assert actions(home)[0][4] == (
         "1 failed send is forgotten; now clear the publish task of its backfill in publish_vehicles: "
         "no other run sends it"
     )
@@ -366,7 +366,7 @@ def test_an_outbox_is_abandoned_with_who_and_why_and_a_full_run_is_owed(browser,
 
 
 @pytest.mark.parametrize("name", ["none", "../outbox1", "..", "a/b"])
-def test_an_outbox_that_is_not_there_is_told(browser, name):
+def test_an_outbox_that_is_not_there_is_an_error(browser, name):
     for key in OF_OUTBOX:
         assert browser.get(f"publications/vehicles/actions/{key}", outbox=name).status_code == 404
 
@@ -468,12 +468,12 @@ def test_the_replica_is_verified_where_there_is_a_dag_for_it(browser, home):
         (500, 409, "Airflow answered 500"),
     ],
 )
-def test_what_airflow_refuses_is_told_and_not_kept_as_done(browser, home, status, shown, words):
+def test_what_airflow_refuses_is_shown_and_not_stored_as_done(browser, home, status, shown, words):
     browser.api.status = status
     answer = browser.confirm(RUN)
     assert answer.status_code == shown
     assert words in answer.text
-    assert told(home) == []
+    assert actions(home) == []
 
 
 def test_tables_that_are_away_stop_no_action(browser, monkeypatch):
@@ -481,9 +481,9 @@ def test_tables_that_are_away_stop_no_action(browser, monkeypatch):
     other = Browser("vehicles")
     assert other.confirm(RUN).status_code == 303
     assert len(other.api.asked) == 1
-    told = other.get("publications/vehicles", done="run").text
-    assert "Run now: done. What came of it is not kept, for the operational tables are away" in told
-    assert "stands below" not in told
+    text = other.get("publications/vehicles", done="run").text
+    assert "Run now: done. Its outcome was not stored, because the operational tables are away" in text
+    assert "in the list of actions below" not in text
 
 
 def test_a_connection_is_tested_step_by_step(browser, home, monkeypatch):
@@ -497,18 +497,18 @@ def test_a_connection_is_tested_step_by_step(browser, home, monkeypatch):
     assert answer.headers["content-security-policy"].startswith("default-src 'none'")
     assert ">failed</span> probe" in answer.text
     assert "The test has ended." in answer.text
-    assert told(home)[0][:5] == ("ana", "Test connection", "context_broker", "as agreed", "failed: probe")
+    assert actions(home)[0][:5] == ("ana", "Test connection", "context_broker", "as agreed", "failed: probe")
 
 
-def test_a_connection_that_is_not_there_or_not_the_publication_s_is_told(browser, home):
+def test_a_connection_that_is_not_there_or_not_the_publication_s_is_an_error(browser, home):
     answer = browser.confirm("publications/vehicles/connections/kafka_default")
     assert "there is no Airflow connection" in answer.text
     assert "The test has ended." in answer.text
     assert browser.get("publications/vehicles/connections/other").status_code == 404
-    assert told(home)[0][4] == "it can not be used"
+    assert actions(home)[0][4] == "it can not be used"
 
 
-def test_each_step_of_a_test_is_told_when_it_is_done(monkeypatch):
+def test_each_step_of_a_test_is_shown_when_it_is_done(monkeypatch):
     from threading import Event
 
     from contexture.operations.actions.source_check import CheckOutcome, CheckStep
@@ -522,10 +522,10 @@ def test_each_step_of_a_test_is_told_when_it_is_done(monkeypatch):
             assert looked.wait(10)
             return CheckOutcome(connection="c", kind="http", target="t", unreachable=False, steps=(first,))
 
-    class Nobody:
-        def note(self, *told: Any, **more: Any) -> None: ...
+    class SilentReader:
+        def note(self, *values: Any, **more: Any) -> None: ...
 
-    steps = Slow(Nobody(), publication(), "c", "why").steps()  # type: ignore[arg-type]
+    steps = Slow(SilentReader(), publication(), "c", "why").steps()  # type: ignore[arg-type]
     assert next(steps) == first
     looked.set()
     assert list(steps) == []
@@ -535,4 +535,4 @@ def test_no_more_than_two_tests_run_at_once(monkeypatch):
     monkeypatch.setattr(connection_check, "_AT_ONCE", connection_check.BoundedSemaphore(1))
     assert connection_check._AT_ONCE.acquire(blocking=False)
     [step] = connection_check.ConnectionCheckStream(None, publication(), "c", "why").steps()  # type: ignore[arg-type]
-    assert (step.passed, step.detail.split(":")[0]) == (False, "two other tests are under way")
+    assert (step.passed, step.detail.split(":")[0]) == (False, "two other connection tests are running")

@@ -22,7 +22,7 @@ source: {kind: ngsi, connection: context_broker, service: vehicles, service_path
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def answers_by_user(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     home = tmp_path_factory.mktemp("airflow")
     (home / "publications").mkdir()
     (home / "publications" / "vehicles.yaml").write_text(FILE)
@@ -52,8 +52,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("role", ["viewer", "op", "admin"])
-def test_every_role_that_reads_dags_reads_the_page(told, role):
-    answers = told[role]
+def test_every_role_that_reads_dags_reads_the_page(answers_by_user, role):
+    answers = answers_by_user[role]
     assert {path: answer["status"] for path, answer in answers.items() if path != "notify"} == {
         "/contexture/": 200,
         "/contexture/publications/vehicles": 200,
@@ -66,17 +66,17 @@ def test_every_role_that_reads_dags_reads_the_page(told, role):
     assert overview["policy"].startswith("default-src 'none'")
 
 
-def test_a_run_shows_its_steps_as_airflow_timed_them(told):
-    text = told["viewer"]["/contexture/publications/vehicles/runs"]["text"]
+def test_a_run_shows_its_steps_as_airflow_timed_them(answers_by_user):
+    text = answers_by_user["viewer"]["/contexture/publications/vehicles/runs"]["text"]
     plain = re.sub(r"<[^>]+>", "", text)
     assert "settle 2.0 s, stage 20.0 s, publish 15.0 s (failed), conclude - (running)" in plain
     assert '/dags/publish_vehicles/runs/manual__1/tasks/settle"' in text
     assert '/dags/publish_vehicles/runs/manual__1/tasks/publish/mapped/1"' in text
-    assert ">running</span>" in told["viewer"]["/contexture/"]["text"]
+    assert ">running</span>" in answers_by_user["viewer"]["/contexture/"]["text"]
 
 
-def test_a_run_that_waits_for_an_answer_leads_to_where_airflow_takes_it(told):
-    asked, answered = (told[when]["/contexture/"]["text"] for when in ("asked", "answered"))
+def test_a_run_that_waits_for_an_answer_leads_to_where_airflow_takes_it(answers_by_user):
+    asked, answered = (answers_by_user[when]["/contexture/"]["text"] for when in ("asked", "answered"))
     assert ">waiting for approval</span>" in asked
     assert "would be deleted, once a person approves until 2026-03-02 12:00 UTC" in asked
     assert 'href="/dags/publish_vehicles/runs/manual__1/tasks/settle/required_actions"' in asked
@@ -85,35 +85,47 @@ def test_a_run_that_waits_for_an_answer_leads_to_where_airflow_takes_it(told):
 
 
 @pytest.mark.parametrize("role", ["op", "admin"])
-def test_op_and_admin_act_through_airflow_which_logs_it(told, role):
+def test_op_and_admin_act_through_airflow_which_logs_it(answers_by_user, role):
     logged = {"reason": "the depot is open again", "is_paused": False, "method": "PATCH"}
-    assert told["acts"][role] == {"shown": 200, "done": 303, "problem": "", "paused": False, "logged": [[role, logged]]}
+    assert answers_by_user["acts"][role] == {
+        "shown": 200,
+        "done": 303,
+        "problem": "",
+        "paused": False,
+        "logged": [[role, logged]],
+    }
 
 
-@pytest.mark.parametrize(("user", "status"), [("viewer", 403), ("nobody", 303), ("forged", 303)])
-def test_nobody_else_acts(told, user, status):
-    assert told["acts"][user] == {"shown": status, "done": status, "problem": "", "paused": True, "logged": []}
+@pytest.mark.parametrize(("user", "status"), [("viewer", 403), ("anonymous", 303), ("forged", 303)])
+def test_no_other_user_acts(answers_by_user, user, status):
+    assert answers_by_user["acts"][user] == {
+        "shown": status,
+        "done": status,
+        "problem": "",
+        "paused": True,
+        "logged": [],
+    }
 
 
-@pytest.mark.parametrize("user", ["nobody", "forged"])
-def test_who_is_not_logged_in_gets_the_login_page(told, user):
-    answers = told[user]
+@pytest.mark.parametrize("user", ["anonymous", "forged"])
+def test_who_is_not_logged_in_gets_the_login_page(answers_by_user, user):
+    answers = answers_by_user[user]
     assert answers["/contexture/"]["status"] == 303
     assert answers["/contexture/"]["location"] == "/api/v2/auth/login?next=%2Fplugin%2Fcontexture"
     assert answers["/contexture/api/publications"]["status"] in {401, 403}
     assert not [path for path, answer in answers.items() if "4wheels" in answer["text"]]
 
 
-@pytest.mark.parametrize("user", ["nobody", "viewer", "admin"])
-def test_the_endpoint_of_notifications_asks_for_its_own_secret_whoever_is_logged_in(told, user):
-    answer = told[user]["notify"]
+@pytest.mark.parametrize("user", ["anonymous", "viewer", "admin"])
+def test_the_endpoint_of_notifications_asks_for_its_own_secret_from_every_user(answers_by_user, user):
+    answer = answers_by_user[user]["notify"]
     assert answer["status"] == 401
     assert "Not authenticated" not in answer["text"]
     assert answer["policy"] is None
 
 
-def test_the_navigation_has_an_entry(told):
-    [plugin] = [plugin for plugin in told["views"]["plugins"] if plugin["name"] == "contexture"]
+def test_the_navigation_has_an_entry(answers_by_user):
+    [plugin] = [plugin for plugin in answers_by_user["views"]["plugins"] if plugin["name"] == "contexture"]
     [view] = plugin["external_views"]
     assert (view["name"], view["href"], view["destination"], view["url_route"]) == (
         "Contexture",

@@ -86,7 +86,7 @@ def test_structures_are_shown_with_the_topics_they_would_go_to(home, browser):
     assert browser.get("publications/structures/samples", "ben").status_code == 404
 
 
-def test_topics_are_compared_with_the_brokers_when_somebody_asks(browser, monkeypatch):
+def test_topics_are_compared_with_the_brokers_on_request(browser, monkeypatch):
     drift = TopicDrift("cars" + ATTACK, "partitions", wanted="1", found="3")
     plan = TopicsPlan(("missing" + ATTACK,), 4, (change_for(drift, keyed=True),))
     monkeypatch.setattr(
@@ -101,7 +101,7 @@ def test_topics_are_compared_with_the_brokers_when_somebody_asks(browser, monkey
     assert browser.get("publications/vehicles/topics/drift", "ben").status_code == 404
 
 
-def test_brokers_that_can_not_be_asked_are_told(browser, monkeypatch):
+def test_brokers_that_can_not_be_asked_are_a_problem_on_the_page(browser, monkeypatch):
     assert "there is no Airflow connection" in browser.get("publications/vehicles/topics/drift").text
     monkeypatch.setattr(pages, "_AT_ONCE", pages.BoundedSemaphore(1))
     assert pages._AT_ONCE.acquire(blocking=False)

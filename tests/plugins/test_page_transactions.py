@@ -1,4 +1,4 @@
-"""The page of transactions and its filters: each finds what it says, none is lost on the way, bad ones are told."""
+"""The page of transactions and its filters: each finds what it says, none is lost on the way, bad ones are refused."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_fields_that_are_left_empty_ask_for_nothing(browser: Browser) -> None:
     assert numbers(browser, **(empty | {"outbox": " a1a1 ", "source_transaction": "4007"})) == [7]
 
 
-def test_scripts_are_told_what_was_understood(browser: Browser) -> None:
+def test_scripts_get_the_filter_as_it_was_understood(browser: Browser) -> None:
     found = browser.get(API, status=1, outbox="a1", shard=1, since="2026-03-01T10:00").json()
     assert found["which"] == {
         "status": 1,
@@ -138,14 +138,14 @@ def test_an_outbox_in_the_list_leads_to_its_own_transactions(browser: Browser) -
     assert total(browser, outbox=OUTBOXES[1]) == 60
 
 
-def test_nothing_found_is_told_with_the_way_back(browser: Browser) -> None:
+def test_an_empty_list_has_a_link_to_all_transactions(browser: Browser) -> None:
     text = browser.get(PAGE, outbox="c").text
     assert "No transaction is like this." in text
     assert f'<a href="{HERE}">Show all</a>' in text
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "message"),
     [
         ({"status": "7"}, "status: Input should be 0, 1, 2, 3 or 4"),
         ({"shard": "first"}, "shard: Input should be a valid integer"),
@@ -156,21 +156,21 @@ def test_nothing_found_is_told_with_the_way_back(browser: Browser) -> None:
         ({"source_transaction": "9" * 5000}, "source_transaction: "),
         ({"outbox": "a" * 201}, "outbox: String should have at most 200 characters"),
         ({"outbox": "a\x00b"}, "outbox: an id has no such characters"),
-        ({"since": "yesterday"}, "since: a time is written as 2026-03-01T11:00, in UTC unless it says otherwise"),
-        ({"since": "2026-13-01T00:00"}, "since: a time is written as"),
-        ({"until": "9999-12-31T23:59:59-12:00"}, "until: a time is written as"),
-        ({"since": "1772366400"}, "since: a time is written as"),
+        ({"since": "yesterday"}, "since: write a time as 2026-03-01T11:00; it is UTC unless it has another offset"),
+        ({"since": "2026-13-01T00:00"}, "since: write a time as"),
+        ({"until": "9999-12-31T23:59:59-12:00"}, "until: write a time as"),
+        ({"since": "1772366400"}, "since: write a time as"),
         ({"since": "2026-03-02", "until": "2026-03-01"}, "since: this is not before until"),
         ({"page": "0"}, "page: Input should be greater than or equal to 1"),
     ],
 )
 def test_what_can_not_be_meant_is_refused_with_the_field_s_name(
-    browser: Browser, query: dict[str, str], told: str
+    browser: Browser, query: dict[str, str], message: str
 ) -> None:
     script, page = browser.get(API, **query), browser.get(PAGE, **query)
     assert (script.status_code, page.status_code) == (422, 422)
-    assert script.json()["error"].startswith(told)
-    assert told in page.text.replace("&#39;", "'")
+    assert script.json()["error"].startswith(message)
+    assert message in page.text.replace("&#39;", "'")
 
 
 @pytest.mark.parametrize("at", ["0001-01-01", "9999-12-31T23:59:59.999999Z"])
@@ -188,6 +188,6 @@ def test_an_attack_in_a_filter_stays_text(browser: Browser) -> None:
     assert "<script>alert" not in refused.text
 
 
-def test_nobody_finds_transactions_of_what_is_not_theirs(browser: Browser) -> None:
+def test_no_user_finds_transactions_of_what_is_not_theirs(browser: Browser) -> None:
     for path in (PAGE, API):
         assert browser.get(path, user="ben", outbox="a1").status_code == 404

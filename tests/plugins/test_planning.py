@@ -62,7 +62,7 @@ def test_the_first_run_of_what_is_notified_reads_everything() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pointer", "told"),
+    ("pointer", "expected"),
     [
         ({}, None),
         ({"fingerprint": "bbbb"}, "the publication has changed"),
@@ -71,8 +71,8 @@ def test_the_first_run_of_what_is_notified_reads_everything() -> None:
         ({"fingerprint": None, "cluster": None, "target": None}, None),
     ],
 )
-def test_a_difference_is_told(pointer: dict[str, Any], told: str | None) -> None:
-    assert difference(StatePointer.model_validate({**KNOWN, **pointer}), "aaaa", FakeTarget()) == told
+def test_a_difference_is_named(pointer: dict[str, Any], expected: str | None) -> None:
+    assert difference(StatePointer.model_validate({**KNOWN, **pointer}), "aaaa", FakeTarget()) == expected
 
 
 def test_quarantined_events_are_not_tried_again_before_anything_was_published() -> None:

@@ -1,4 +1,4 @@
-"""The watch tells of each start and each change, once, and never ends."""
+"""The watch reports each start and each change, once, and never ends."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ async def started(watching: Watching) -> None:
     assert payload["startup"] is True
 
 
-def test_a_start_is_told_once_and_the_watch_goes_on(folder: Path) -> None:
+def test_a_start_is_reported_once_and_the_watch_continues(folder: Path) -> None:
     async def scenario(watching: Watching) -> None:
         payload = await watching.event()
         assert payload is not None
@@ -126,7 +126,7 @@ def test_a_start_counts_from_the_start_of_the_process(folder: Path) -> None:
     watched(scenario, Store())
 
 
-def test_a_change_is_told_with_old_and_new(folder: Path) -> None:
+def test_a_change_is_reported_with_old_and_new(folder: Path) -> None:
     async def scenario(watching: Watching) -> None:
         await started(watching)
         await watching.has_kept(1)
@@ -141,7 +141,7 @@ def test_a_change_is_told_with_old_and_new(folder: Path) -> None:
     watched(scenario, Store())
 
 
-def test_a_change_made_while_everything_was_down_is_told_at_the_start(folder: Path) -> None:
+def test_a_change_made_while_everything_was_down_is_reported_at_the_start(folder: Path) -> None:
     async def second(watching: Watching) -> None:
         payload = await watching.event()
         assert payload is not None
@@ -197,7 +197,7 @@ def stored_by_one_start(publications: int = 1) -> Store:
     return store
 
 
-def test_a_change_is_told_again_when_nobody_took_the_event(folder: Path) -> None:
+def test_a_change_is_reported_again_when_its_event_was_not_taken(folder: Path) -> None:
     store = Store()
 
     async def first(watching: Watching) -> None:

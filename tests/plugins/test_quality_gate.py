@@ -56,7 +56,7 @@ def test_an_approved_outbox_gives_the_shards_that_have_records(storage: Home) ->
     assert (gate.kafka.topics, gate.kafka.claims) == ({"cars", "bikes"}, ["outbox1"])
 
 
-def test_a_ledger_with_too_few_replicas_is_told_and_does_not_stop_the_run(storage: Home) -> None:
+def test_a_ledger_with_too_few_replicas_is_reported_and_does_not_stop_the_run(storage: Home) -> None:
     gate = Gate(storage)
     gate.kafka.copies = LedgerCopies("contexture.ledger.vehicles", replicas=1, in_sync=1, brokers=3)
     assert gate.apply_verdict(outbox(storage, VEHICLES, 1, [records("car1")])) == [0]
@@ -74,7 +74,7 @@ def test_a_failed_critical_expectation_rejects_and_names_itself(storage: Home) -
     assert gate.kafka.claims == []
 
 
-def test_an_empty_source_is_told_as_a_possible_misspelling(storage: Home) -> None:
+def test_an_empty_source_is_reported_as_a_possible_misspelling(storage: Home) -> None:
     gate = Gate(storage)
     manifest = outbox(storage, VEHICLES, 1, [[]], failed={"volume": "critical"})
     with pytest.raises(RejectedError, match=r"see that source\.service, service_path and types are spelt") as error:
@@ -83,7 +83,7 @@ def test_an_empty_source_is_told_as_a_possible_misspelling(storage: Home) -> Non
     assert gate.kafka.sent == []
 
 
-def test_an_empty_selection_of_a_registry_is_told_as_one(storage: Home) -> None:
+def test_an_empty_selection_of_a_registry_is_reported_as_one(storage: Home) -> None:
     manifest = outbox(storage, structures(name="vehicles"), 1, [[]], failed={"volume": "critical"})
     with pytest.raises(RejectedError, match=r"see that source\.select names agencies"):
         Gate(storage).apply_verdict(manifest)
@@ -110,14 +110,14 @@ def test_the_run_after_a_rejection_sends_none_of_it(storage: Home) -> None:
     assert gate.status(manifest) == "rejected"
 
 
-def test_a_failed_warning_passes_and_is_told(storage: Home) -> None:
+def test_a_failed_warning_passes_and_is_reported(storage: Home) -> None:
     gate = Gate(storage)
     manifest = outbox(storage, VEHICLES, 1, [records("car1")], failed={"freshness": "warning"})
     assert gate.apply_verdict(manifest) == [0]
     assert "warning: freshness holds (7 of 9)" in gate.log
 
 
-def test_topics_of_several_identities_are_told(storage: Home) -> None:
+def test_topics_of_several_identities_are_reported(storage: Home) -> None:
     gate = Gate(storage)
     manifest = outbox(storage, VEHICLES, 1, [records("car1")]).model_copy(update={"collisions": 2})
     storage.write(PublicationPaths("vehicles").manifest(manifest.outbox), manifest.to_json())
@@ -166,7 +166,7 @@ def replayed(storage: Home, **changes: object) -> Manifest:
     return manifest
 
 
-def test_a_dry_run_of_a_backfill_tells_what_is_missing_left_out_and_where_it_goes(storage: Home) -> None:
+def test_a_dry_run_of_a_backfill_reports_what_is_missing_left_out_and_where_it_goes(storage: Home) -> None:
     gate = Gate(storage)
     lacking = tuple(f"run {number}" for number in range(1, 23))
     manifest = replayed(

@@ -57,7 +57,7 @@ def planned(storage: Home, pointer: StatePointer = FIRST, *, on_startup: str = "
         ("pending", {"interval": (NOON, NOON)}, "backfill", False),
     ],
 )
-def test_the_first_run_sends_nothing_unless_somebody_wants_everything(
+def test_the_first_run_sends_nothing_unless_a_full_run_is_requested(
     storage: Home, on_startup: str, request_: dict[str, Any], mode: str, baseline: bool
 ) -> None:
     plan = planned(storage, on_startup=on_startup, **request_)
@@ -68,7 +68,7 @@ def test_a_publication_in_mode_full_is_full_from_the_first_run_on() -> None:
     assert decide(structures(source={"mode": "full"}), FIRST, asked(), None)[0] == "full"
 
 
-def test_why_nothing_is_sent_is_told(storage: Home) -> None:
+def test_the_plan_says_why_nothing_is_sent(storage: Home) -> None:
     assert planned(storage).why == (
         "the first run notes what the registry holds and sends nothing (resync.on_startup is pending)"
     )
@@ -117,23 +117,23 @@ def test_single_transactions_are_not_sent_again(storage: Home) -> None:
     assert planned(storage, KNOWN, republish=True, mode="full").mode == "full"
 
 
-def test_a_selector_that_can_not_be_read_is_told_before_anything_is_read(storage: Home) -> None:
+def test_a_selector_that_can_not_be_read_is_an_error_before_anything_is_read(storage: Home) -> None:
     owner = structures(source={"select": "Codlist=ECB:*(*)"})
     with pytest.raises(SelectorError, match="did you mean Codelist"):
         plan_run(storage.publication(owner.name), owner, asked(), FakeTarget())
 
 
 @pytest.mark.parametrize(
-    ("pointer", "request_", "told"), [(FIRST, {}, 7), (FIRST, {"mode": "full"}, None), (KNOWN, {}, None)]
+    ("pointer", "request_", "expected"), [(FIRST, {}, 7), (FIRST, {"mode": "full"}, None), (KNOWN, {}, None)]
 )
 def test_a_first_run_knows_how_far_another_instance_got(
-    storage: Home, pointer: StatePointer, request_: dict[str, Any], told: int | None
+    storage: Home, pointer: StatePointer, request_: dict[str, Any], expected: int | None
 ) -> None:
     owner = structures()
     storage.publication(owner.name).state.commit(pointer)
     row = LedgerEntry("other", 9, 3, 3, 3, 2, source_transaction=7, at=NOON)
     kafka = FakeTarget(ledger={0: row})
-    assert plan_run(storage.publication(owner.name), owner, asked(**request_), kafka).told == told
+    assert plan_run(storage.publication(owner.name), owner, asked(**request_), kafka).log_sent_to == expected
 
 
 def test_a_broker_s_publication_has_no_baseline(storage: Home) -> None:

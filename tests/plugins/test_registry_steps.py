@@ -85,7 +85,7 @@ def test_an_outbox_is_concluded_when_it_is_in_kafka(storage: Home) -> None:
 
 
 @pytest.mark.parametrize(("source", "deletions"), [(12, True), (13, False)])
-def test_an_outbox_that_another_instance_told_is_concluded(storage: Home, source: int, deletions: bool) -> None:
+def test_an_outbox_that_another_instance_sent_is_concluded(storage: Home, source: int, deletions: bool) -> None:
     manifest, kafka = approved(storage), FakeTarget()
     kafka.stand(0, "of another instance", 99, 7, source, deletions=deletions)
     assert conclude(storage, manifest, kafka) is not None
@@ -93,7 +93,7 @@ def test_an_outbox_that_another_instance_told_is_concluded(storage: Home, source
 
 
 @pytest.mark.parametrize(("source", "deletions", "found"), [(10, True, 0), (11, True, 2), (12, False, 3)])
-def test_an_outbox_that_was_told_in_part_is_not_concluded(
+def test_an_outbox_that_was_sent_in_part_is_not_concluded(
     storage: Home, source: int, deletions: bool, found: int
 ) -> None:
     manifest, kafka = approved(storage), FakeTarget()
@@ -103,7 +103,7 @@ def test_an_outbox_that_was_told_in_part_is_not_concluded(
     assert status(storage, manifest) == "approved"
 
 
-def test_a_flush_of_less_than_what_was_told_is_abandoned(storage: Home) -> None:
+def test_a_flush_of_less_than_what_was_sent_is_abandoned(storage: Home) -> None:
     flush = registry_outbox(storage, CODELISTS, 3, [RegistryChange(12, ("FREQ",))], flush=True)
     storage.publication("codelists").outboxes.set_status(flush.outbox, "approved", reason="good")
     kafka = FakeTarget()
@@ -113,7 +113,7 @@ def test_a_flush_of_less_than_what_was_told_is_abandoned(storage: Home) -> None:
     assert storage.publication("codelists").state.pointer().sequence == 0
 
 
-def test_a_flush_is_not_concluded_by_what_others_told(storage: Home) -> None:
+def test_a_flush_is_not_concluded_by_what_others_sent(storage: Home) -> None:
     flush = registry_outbox(storage, CODELISTS, 3, [RegistryChange(12, ("FREQ",))], flush=True)
     storage.publication("codelists").outboxes.set_status(flush.outbox, "approved", reason="good")
     kafka = FakeTarget()
@@ -122,7 +122,7 @@ def test_a_flush_is_not_concluded_by_what_others_told(storage: Home) -> None:
         conclude(storage, flush, kafka)
 
 
-def test_settle_sends_what_others_have_not_told(storage: Home) -> None:
+def test_settle_sends_what_others_have_not_sent(storage: Home) -> None:
     manifest, kafka = approved(storage), FakeTarget()
     kafka.stand(0, "of another instance", 99, 7, 11)
     plan = run_settle(storage, kafka)
@@ -130,7 +130,7 @@ def test_settle_sends_what_others_have_not_told(storage: Home) -> None:
     assert (plan.settled, plan.sequence, status(storage, manifest)) == ((manifest.outbox,), 4, "concluded")
 
 
-def test_settle_concludes_without_sending_what_others_told(storage: Home) -> None:
+def test_settle_concludes_without_sending_what_others_sent(storage: Home) -> None:
     manifest, kafka = approved(storage), FakeTarget()
     kafka.stand(0, "of another instance", 99, 7, 12, deletions=True)
     run_settle(storage, kafka)
@@ -229,7 +229,7 @@ def test_a_run_without_records_fences_no_other_instance(storage: Home) -> None:
     assert KafkaTarget(nowhere, CODELISTS).claim(manifest)
 
 
-def test_an_empty_registry_is_told_as_a_selection_to_look_at(storage: Home) -> None:
+def test_an_empty_registry_is_reported_as_a_selection_to_look_at(storage: Home) -> None:
     manifest = registry_outbox(storage, CODELISTS, 1, [])
     failed = ExpectationResult(
         name="volume", severity="critical", success=False, on="structures", description="volume holds", observed="0"

@@ -70,7 +70,7 @@ def raising(error: Exception) -> Callable[..., Any]:
 
 
 def test_what_is_concluded_is_not_sent_again_though_the_ledger_of_a_backfill_is_lost(storage: Home) -> None:
-    """Somebody clears its publish task; ledgers of backfills are not watched."""
+    """A person clears its publish task; ledgers of backfills are not watched."""
     interval = (NOON, NOON + timedelta(minutes=5))
     manifest = outbox(storage, publication(), 1, [records("car1")], mode="backfill", interval=interval)
     for status in ("approved", "concluded"):

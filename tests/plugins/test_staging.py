@@ -104,7 +104,7 @@ def test_a_job_without_an_answer_leaves_one(storage: Home) -> None:
     assert result.error["message"] == "the Spark job ended without an answer"
 
 
-def test_a_job_that_found_no_room_for_its_answer_is_told_as_a_full_disk(storage: Home) -> None:
+def test_a_job_that_found_no_room_for_its_answer_is_reported_as_a_full_disk(storage: Home) -> None:
     order = place(storage)
     storage.filesystem = FullDisk(storage.filesystem)
     with pytest.raises(RetriableError, match=r"No space left on device\. Next: make room or repair"):

@@ -30,7 +30,7 @@ def test_named_ones_are_verified_once_each(storage: Home) -> None:
     assert to_verify(storage, KNOWN, ["trams", "cars", "trams"]) == ["trams", "cars"]
 
 
-def test_a_name_that_does_not_exist_is_told_with_those_that_do(storage: Home) -> None:
+def test_a_name_that_does_not_exist_is_an_error_that_lists_those_that_do(storage: Home) -> None:
     with pytest.raises(ConfigurationError, match="there is no publication 'ferries'") as failure:
         to_verify(storage, KNOWN, ["ferries"])
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _TIMEOUT_SECONDS: Final = 10.0
 
 
-class _TriedHook(BaseHook):
-    """A connection that is tried step by step, as `contexture connection test` does.
+class _CheckedHook(BaseHook):
+    """A connection that is tested step by step, as `contexture connection test` does.
 
     Args:
         connection_id: of the Airflow connection.
@@ -50,13 +50,13 @@ class _TriedHook(BaseHook):
         from contexture.operations.actions.connection_check import check_connection_fields
         from contexture_airflow.connections.settings import fields
 
-        # Covers its secrets in logs, and tells first what makes it unusable.
+        # Covers its secrets in logs, and raises first what makes it unusable.
         self.get_conn()
         found = fields(self.connection_id)
         return check_connection_fields(self.connection_id, found, service="", timeout_seconds=_TIMEOUT_SECONDS)
 
 
-class KafkaClusterHook(_TriedHook):
+class KafkaClusterHook(_CheckedHook):
     """A connection of type `contexture_kafka`."""
 
     conn_type = KAFKA
@@ -73,7 +73,7 @@ class KafkaClusterHook(_TriedHook):
         return kafka_settings(self.connection_id)
 
 
-class ContextBrokerHook(_TriedHook):
+class ContextBrokerHook(_CheckedHook):
     """A connection of type `contexture_ngsi`."""
 
     conn_type = CONTEXT_BROKER
@@ -90,7 +90,7 @@ class ContextBrokerHook(_TriedHook):
         return source_connection(self.connection_id, "ngsi")
 
 
-class StructureRegistryHook(_TriedHook):
+class StructureRegistryHook(_CheckedHook):
     """A connection of type `contexture_sdmx`."""
 
     conn_type = STRUCTURE_REGISTRY

@@ -40,7 +40,7 @@ def connection(connection_id: str) -> Connection:
 
 
 def fields(connection_id: str) -> ConnectionFields:
-    """The fields of a connection, for who tests it; its secrets are covered in logs.
+    """Returns the fields of a connection, for a test of it; its secrets are covered in logs.
 
     Raises:
         ConfigurationError: there is none.
@@ -103,7 +103,7 @@ def kafka_settings(connection_id: str) -> ClientSettings:
     settings = ClientSettings.from_connection(
         extra, host=found.host or "", port=found.port, login=found.login or "", password=found.password or ""
     )
-    # What Java clients are told in one text is a secret as a whole too.
+    # A text with all settings of Java clients is a secret as a whole too.
     for value in (*settings.secrets(), *secret_values(extra)):
         mask_secret(value)
     return settings
@@ -127,7 +127,7 @@ def open_home() -> Home:
 
 
 def targets(report: Report) -> TargetFor:
-    """Opens the Kafka that a publication's connection names; what takes long is told to `report`.
+    """Returns an opener of the Kafka that a publication's connection names; `report` gets what takes long.
 
     The opener raises a ConfigurationError when the connection is missing or can not be used.
     """

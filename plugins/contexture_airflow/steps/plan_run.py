@@ -39,10 +39,10 @@ def is_baseline(publication: Publication, pointer: StatePointer, mode: Mode) -> 
 def sent_by_other_instances(
     publication: Publication, pointer: StatePointer, request: RunRequest, target: Target
 ) -> int | None:
-    """The registry transaction up to which the ledger says that the log is told, for a first run; None for all others.
+    """Returns the registry transaction up to which the ledger has the log, for a first run; None for all others.
 
-    What another instance has not published yet would be lost if this one published something later first. A person
-    who asks for everything takes over.
+    What another instance has not published yet would be lost if this one published something later first. A run in mode
+    full sends everything, so it needs no such number.
     """
     begins = publication.source.has_log and pointer.outbox is None and request.interval is None
     return target.sent_log_position() if begins and request.mode != "full" else None
@@ -101,7 +101,7 @@ def plan_run(
         why=why,
         baseline=is_baseline(publication, pointer, mode),
         cluster=target.cluster(),
-        told=sent_by_other_instances(publication, pointer, request, target),
+        log_sent_to=sent_by_other_instances(publication, pointer, request, target),
     )
 
 

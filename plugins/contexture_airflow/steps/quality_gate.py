@@ -80,11 +80,11 @@ def _set_log_start(store: PublicationStore, manifest: Manifest, target: Target) 
     if not (manifest.watermark or "").isdecimal():
         return
     newest = int(manifest.watermark or 0)
-    told = target.set_log_start(manifest, newest)
+    sent_to = target.set_log_start(manifest, newest)
     seen_from = store.run(manifest.run).order().log_sent_to
-    if told < newest and (seen_from is None or told < seen_from):
+    if sent_to < newest and (seen_from is None or sent_to < seen_from):
         raise RetriableError(
-            f"another instance has published this registry up to transaction {told}, and the registry is at "
+            f"another instance has published this registry up to transaction {sent_to}, and the registry is at "
             f"{newest}: an instance that begins now would leave out what lies between",
             next_step="wait until the other instance has published it and start a new run; where no other one runs any "
             "more, or what lies between is not selected, start a run in mode full",

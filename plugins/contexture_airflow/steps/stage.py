@@ -56,7 +56,7 @@ def place_order(
         interval=request.interval,
         retry=_retry(store, publication, request),
         baseline=plan.baseline,
-        log_sent_to=plan.told,
+        log_sent_to=plan.log_sent_to,
         cluster=plan.cluster,
         full_run_due=pointer.full_run_due,
         replay=request.replay,

@@ -67,22 +67,22 @@ def _read(store: PublicationStore, order: StageOrder) -> EventBatch:
             "there are no operational tables to read from", next_step="set CONTEXTURE_DATABASE to the URL of a database"
         )
     pointer = store.state.pointer()
-    told = int(pointer.watermark) if pointer.watermark and order.mode != "full" else 0
+    published = int(pointer.watermark) if pointer.watermark and order.mode != "full" else 0
     try:
-        claim = _claim(store, order, tables, told)
+        claim = _claim(store, order, tables, published)
         events = tables.events_after(claim.after, until=claim.until, limit=MOST_EVENTS)
     finally:
         tables.close()
     return EventBatch(events, pointer.generation, str(claim.until) if events else pointer.watermark)
 
 
-def _claim(store: PublicationStore, order: StageOrder, tables: RunTables, told: int) -> EventClaim:
+def _claim(store: PublicationStore, order: StageOrder, tables: RunTables, published: int) -> EventClaim:
     """What the run publishes, decided once: what happens while it is tried again is for the next run."""
     landing = store.landing(order.run)
     stored = landing.find_document(EventClaim, _CLAIM)
     if stored is not None:
         return stored
-    found = tables.events_after(told, limit=MOST_EVENTS)
-    claim = EventClaim(after=told, until=found[-1].position if found else told)
+    found = tables.events_after(published, limit=MOST_EVENTS)
+    claim = EventClaim(after=published, until=found[-1].position if found else published)
     landing.write(_CLAIM, claim.to_json())
     return claim

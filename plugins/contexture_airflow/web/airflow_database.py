@@ -105,7 +105,7 @@ class AirflowDatabase:
 
 
 def _questions(session: Session, dag_ids: Sequence[str]) -> dict[str, OpenQuestion]:
-    """What runs of the DAGs wait to be told, by DAG; of several the one that was asked first."""
+    """Returns the open question of each DAG's runs; of several the one that was asked first."""
     task = TaskInstance
     asked = (
         select(task.dag_id, task.run_id, task.task_id, task.trigger_timeout)
@@ -137,9 +137,9 @@ def _seconds(starts: Sequence[datetime], ends: Sequence[datetime | None]) -> flo
 
 
 def _worst(shards: Sequence[Any]) -> tuple[str, int | None]:
-    """Of several shards, the state that matters most, and the first of those that have it."""
-    told = [(str(getattr(row.state, "value", row.state) or "none"), row.map_index) for row in shards]
-    states = {state for state, _ in told}
-    worst = next((state for state in _WORST_FIRST if state in states), told[0][0])
-    first = min(index for state, index in told if state == worst)
+    """Returns the state of several shards that matters most, and the first shard that has it."""
+    states_of_shards = [(str(getattr(row.state, "value", row.state) or "none"), row.map_index) for row in shards]
+    states = {state for state, _ in states_of_shards}
+    worst = next((state for state in _WORST_FIRST if state in states), states_of_shards[0][0])
+    first = min(index for state, index in states_of_shards if state == worst)
     return worst, None if first < 0 else first

@@ -1,4 +1,4 @@
-"""The application of the page: its routes, and what becomes of what can't be answered."""
+"""The application of the page: its routes, and its responses to errors."""
 
 from __future__ import annotations
 
@@ -45,22 +45,22 @@ async def _refuse(request: Request, error: Any) -> Response:
     """Scripts get the status; people who are not logged in get Airflow's login."""
     if error.status_code in {401, 403} and not _is_for_scripts(request):
         return RedirectResponse(places(request).login(), 303)
-    return _told(request, error.status_code, str(error.detail))
+    return _error_response(request, error.status_code, str(error.detail))
 
 
 async def _forbid(request: Request, error: Any) -> Response:
-    return _told(request, 403, str(error.detail))
+    return _error_response(request, 403, str(error.detail))
 
 
 async def _misread(request: Request, error: Any) -> Response:
-    return _told(request, 422, "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in error.errors()))
+    return _error_response(request, 422, "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in error.errors()))
 
 
 async def _unavailable(request: Request, error: Exception) -> Response:
-    return _told(request, 503, str(error))
+    return _error_response(request, 503, str(error))
 
 
-def _told(request: Request, status: int, message: str) -> Response:
+def _error_response(request: Request, status: int, message: str) -> Response:
     if _is_for_scripts(request):
         return JSONResponse({"error": message}, status)
     return HTMLResponse(render("error", places(request), status=status, message=message), status)

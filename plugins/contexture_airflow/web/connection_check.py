@@ -74,7 +74,7 @@ class ConnectionCheckStream:
     def steps(self) -> Iterator[CheckStep]:
         """Each step as soon as it is done."""
         if not _AT_ONCE.acquire(blocking=False):
-            yield _failed("two other tests are under way: try again when they are done")
+            yield _failed("two other connection tests are running: try again when they have ended")
             return
         Thread(target=self._run, name="contexture-trial", daemon=True).start()
         while (step := self._steps.get()) is not None:
@@ -82,9 +82,9 @@ class ConnectionCheckStream:
 
     def _run(self) -> None:
         try:
-            told = self._report_outcome()
+            outcome = self._report_outcome()
             reader, name = self._reader, self._publication.name
-            reader.note(name, "Test connection", self._connection, self._reason, told, run_id=None)
+            reader.note(name, "Test connection", self._connection, self._reason, outcome, run_id=None)
         finally:
             _AT_ONCE.release()
             # Last: what was done is kept once the page has ended.

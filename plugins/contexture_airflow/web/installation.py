@@ -76,7 +76,7 @@ class Installation:
             log.warning("what %r did is not kept in the operational tables: %s", row.who, error)
 
     def files(self) -> PublicationFiles:
-        """The publication files; read again when one of them has changed, for reading many takes a second."""
+        """The publication files; read again when one has changed, because reading many takes a second."""
         with self._lock:
             try:
                 found = stamps()

@@ -96,7 +96,7 @@ def export_report(
     last: RunCount | None = None,
     run: Annotated[str | None, Query(max_length=300)] = None,
 ) -> Response:
-    """The output of `contexture report`, as a file; at most 1,000 runs, for the server waits for it."""
+    """The output of `contexture report`, as a file; at most 1,000 runs, because the server waits for it."""
     if since is not None and until is not None and since >= until:
         raise HTTPException(422, "since: this is not before until")
     # As on the command line: who chooses a time gets the runs of it.
@@ -228,7 +228,7 @@ def show_publication(reader: Reading, name: str, done: str = "") -> str:
         reader.places,
         name=name,
         detail=found,
-        steps_told=reader.steps(name, found.line.last_run),
+        last_run_steps=reader.steps(name, found.line.last_run),
         may_act=reader.may_act(name),
         tested=[each for each in found.connections if reader.may_test(each)],
         done=action,

@@ -74,7 +74,7 @@ class Reader:
         """The name of a publication that there is for this reader.
 
         Raises:
-            HTTPException: 404 when there is none, or the reader may not see it: which of both is not told.
+            HTTPException: 404 when there is none, or the reader may not see it: the message does not say which.
         """
         if name not in self.sources.dags:
             raise HTTPException(404, "there is no such publication, or it is not yours to see")

@@ -120,7 +120,7 @@ def _environment() -> Environment:
         "plot_height": HEIGHT_OF_PLOT,
         "column_width": COLUMN_WIDTH,
     }
-    environment.globals |= {"statuses": STATUSES, "standings": list(PublicationHealth), "bars": BARS, "height": HEIGHT}
+    environment.globals |= {"statuses": STATUSES, "healths": list(PublicationHealth), "bars": BARS, "height": HEIGHT}
     return environment
 
 

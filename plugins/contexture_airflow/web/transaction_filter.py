@@ -32,8 +32,8 @@ def _moment(given: Any) -> datetime:
         at = datetime.fromisoformat(given)
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (TypeError, ValueError, OverflowError):
-        told = "a time is written as 2026-03-01T11:00, in UTC unless it says otherwise"
-        raise PydanticCustomError("moment", told) from None
+        message = "write a time as 2026-03-01T11:00; it is UTC unless it has another offset"
+        raise PydanticCustomError("moment", message) from None
 
 
 _Filled: Final = BeforeValidator(_filled)
