@@ -1,1 +1,1 @@
-"""Sources as Spark reads them: Python data sources that every Spark job can use."""
+"""Python data sources that every Spark job can use."""

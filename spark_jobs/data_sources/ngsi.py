@@ -1,13 +1,14 @@
-"""A context broker as a Spark data source, usable by any Spark job.
+"""The data source `ngsi`, by which any Spark job reads a context broker.
 
     spark.dataSource.register(NgsiDataSource)
     spark.read.format("ngsi").option("url", "http://localhost:1026").option("service", "vehicles").load()
 
-Rows have the landing schema: one per entity, `body` with the broker's own bytes. Options: see `Selection`. Secrets are
-never options, which Spark shows in plans and logs: a broker that wants them is described by the environment variable
-CONTEXTURE_SOURCE_CONNECTION (JSON of `BrokerConnection`), or by a source made with `NgsiDataSource.connected`.
+Rows have the landing schema: one per entity, with the broker's own bytes in `body`. The options are the fields of
+`WalkSelection`. Secrets are never options, because Spark shows options in plans and logs. For a broker that requires a
+secret, set the environment variable CONTEXTURE_SOURCE_CONNECTION (JSON of `BrokerConnection`), or register a source
+made by `NgsiDataSource.connected`.
 
-`ngsi_rows` gives the same rows without the planning of a Python data source, which starts two more Python processes.
+`ngsi_rows` returns the same rows without the planning of a Python data source, which starts two more Python processes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from contexture.errors import ConfigurationError, ContextureError, from_dict
 from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.ngsi.entity_head import moment
 from contexture.storage.schemas import LANDING
-from spark_jobs.data_sources.walks import Selection, WalkShare
+from spark_jobs.data_sources.walks import WalkSelection, WalkShare
 from spark_jobs.session import CONNECTION_VARIABLE
 
 if TYPE_CHECKING:
@@ -34,21 +35,21 @@ if TYPE_CHECKING:
     from spark_jobs.data_sources.walks import Walk
 
 WALK_BITS = 36
-"""Rows of one walk that an ordinal has room for: 2 to the power of this."""
+"""An ordinal has room for 2 to the power of this many rows of one walk."""
 
 SLICE_BITS = 30
-"""Rows of one slice of a walk, likewise: so there is room for 64 slices."""
+"""An ordinal has room for 2 to the power of this many rows of one slice, and so for 64 slices of a walk."""
 
 MEDIA_TYPE = "application/json"
 
 
 def landing_rows(page: EntityPage, *, service: str, walk: int, first: int, bodies: bool) -> pa.RecordBatch:
-    """One page as a record batch of the landing schema.
+    """Converts one page to a record batch of the landing schema.
 
     Args:
         walk: the number of the walk.
         first: the number of the first row within the walk.
-        bodies: False gives heads: rows with operation `present` and no body.
+        bodies: False returns rows with operation `present` and no body.
     """
     rows = len(page.entities)
     start = (walk << WALK_BITS) + first
@@ -77,16 +78,16 @@ class NgsiDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What stands in `spark.read.format(...)`."""
+        """Returns the name that `spark.read.format(...)` takes."""
         return "ngsi"
 
     @classmethod
     def connected(cls, connection: BrokerConnection) -> type[NgsiDataSource]:
-        """This source, reading from one broker whatever the environment says; to be registered in place of it."""
+        """Returns a source to register in place of this one, which reads this broker and ignores the environment."""
         return type("ConnectedNgsiDataSource", (cls,), {"connection": connection})
 
     def schema(self) -> StructType:
-        """The landing schema."""
+        """Returns the landing schema."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
         from contexture.storage.schemas import LANDING
@@ -94,12 +95,12 @@ class NgsiDataSource(DataSource):
         return from_arrow_schema(LANDING)
 
     def reader(self, schema: StructType) -> NgsiReader:
-        """A reader that carries the connection to wherever the walks are read.
+        """Returns a reader that carries the connection to the tasks.
 
         Raises:
-            ConfigurationError: an option or the connection can't be used.
+            ConfigurationError: an option or the connection is invalid.
         """
-        selection = Selection.of(self.options)
+        selection = WalkSelection.of(self.options)
         return NgsiReader(selection, self._connection(selection.url))
 
     def _connection(self, url: str) -> BrokerConnection:
@@ -111,45 +112,45 @@ class NgsiDataSource(DataSource):
         if not described:
             raise ConfigurationError(
                 "the ngsi source does not know its context broker",
-                next_step=f"give the option url, or set {CONNECTION_VARIABLE} to the JSON of a connection",
+                next_step=f"set the option url, or set {CONNECTION_VARIABLE} to the JSON of a connection",
             )
         return BrokerConnection.from_json(described)
 
 
 class NgsiReader(DataSourceReader):
-    """Reads the walks of one selection, in as many tasks as there are readers."""
+    """A reader of the walks of one selection, in as many tasks as there are readers."""
 
-    def __init__(self, selection: Selection, connection: BrokerConnection) -> None:
+    def __init__(self, selection: WalkSelection, connection: BrokerConnection) -> None:
         self._selection = selection
         self._connection = connection
 
     def partitions(self) -> Sequence[InputPartition]:
-        """What each task reads; the broker is asked how much there is, and where to cut it.
+        """Returns the share of each task, after it has queried the broker for counts and times at which to cut.
 
         Raises:
             ContextureError: as `Broker.count`.
         """
         from contexture.sources.ngsi.connect import open_broker
-        from spark_jobs.data_sources.walks import counted, shared
+        from spark_jobs.data_sources.walks import count_walks, share_walks
 
         selection, walks = self._selection, self._selection.walks()
         with open_broker(self._connection, selection.service, selection.dialect, budget=selection.budget) as broker:
-            return list(shared(broker, walks, counted(broker, walks), int(selection.parallel_readers)))
+            return list(share_walks(broker, walks, count_walks(broker, walks), int(selection.parallel_readers)))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one share, a record batch for each page.
+        """Reads the rows of one share, a record batch for each page.
 
         Raises:
-            ContextureError: as `Broker.walk`; of one of the classes in `contexture.errors`, whose name in the
-                driver's text shows the intent.
+            ContextureError: as `Broker.scan`. The class is one of `contexture.errors`, because the driver sees only
+                its name, and learns the intent from it.
         """
         assert isinstance(partition, WalkShare)
         try:
-            yield from self._rows(partition)
+            yield from self._read_share(partition)
         except ContextureError as error:
             raise from_dict(error.as_dict()) from None
 
-    def _rows(self, share: WalkShare) -> Iterator[pa.RecordBatch]:
+    def _read_share(self, share: WalkShare) -> Iterator[pa.RecordBatch]:
         from contexture.sources.ngsi.connect import open_broker
 
         selection, budget = self._selection, self._selection.budget
@@ -159,10 +160,9 @@ class NgsiReader(DataSourceReader):
                 now = budget.clock()
                 # Slices of one walk share its time.
                 end = ends.setdefault(walk.number, now + float(selection.walk_deadline_seconds))
-                yield from self._walked(broker, walk, end - now)
+                yield from self._read_walk(broker, walk, end - now)
 
-    def _walked(self, broker: Broker, walk: Walk, seconds: float) -> Iterator[pa.RecordBatch]:
-
+    def _read_walk(self, broker: Broker, walk: Walk, seconds: float) -> Iterator[pa.RecordBatch]:
         first = walk.slice << SLICE_BITS
         for page in broker.scan(walk.query, deadline_seconds=seconds):
             yield landing_rows(page, service=broker.service, walk=walk.number, first=first, bodies=walk.bodies)
@@ -170,12 +170,12 @@ class NgsiReader(DataSourceReader):
 
 
 def ngsi_rows(
-    spark: SparkSession, selection: Selection, connection: BrokerConnection, shares: Sequence[WalkShare]
+    spark: SparkSession, selection: WalkSelection, connection: BrokerConnection, shares: Sequence[WalkShare]
 ) -> DataFrame:
-    """The rows of the data source `ngsi`, one task for each share.
+    """Returns the rows of the data source `ngsi`, read by one task for each share.
 
-    Read by the same reader; the session's start is spared the planning of a Python data source (3 of 6.5 s for 1,000
-    entities, measured).
+    The tasks use the same reader. This avoids the planning of a Python data source at the start of the session (3 of
+    6.5 s for 1,000 entities, measured).
     """
     from pyspark.sql.pandas.types import from_arrow_schema
 

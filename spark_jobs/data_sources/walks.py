@@ -1,7 +1,7 @@
-"""Which task reads what: walks cut into slices where that is worth it, and distributed among the readers.
+"""The distribution of a read over tasks: large walks are cut into slices, and all are shared among the readers.
 
-All types of a selection are asked for together, and a walk is cut along its times alone: so the rows have the order of
-one walk whatever the number of readers, and a type that appears meanwhile is met too.
+One walk queries all types of a selection, and only times cut it into slices. So the rows have the order of one walk for
+any number of readers, and a type that appears during the read is read too.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ MOST_READERS = 16
 
 @dataclass(frozen=True)
 class Walk:
-    """One walk, or one slice of it.
+    """A walk, or one slice of a walk.
 
     Attributes:
-        number: its place among the walks of the read; the upper part of the ordinals of its rows.
-        bodies: False gives rows that only say who is there.
-        slice: its place among the slices of the walk; the next part of the ordinals.
+        number: its position among the walks of the read, which is the upper part of the ordinals of its rows.
+        bodies: False reads only the identities of entities.
+        slice: its position among the slices of the walk, which is the next part of the ordinals.
     """
 
     number: int
@@ -42,26 +42,26 @@ class Walk:
 
 @dataclass(frozen=True)
 class WalkShare(InputPartition):
-    """What one task reads, one walk after the other."""
+    """The walks that one task reads in order."""
 
     walks: tuple[Walk, ...]
 
 
 @dataclass(frozen=True)
-class Selection:
-    """The options of `spark.read.format("ngsi")`; lists are separated by commas.
+class WalkSelection:
+    """The options of `spark.read.format("ngsi")`, in which commas separate the items of a list.
 
     Attributes:
-        url: the broker's address, when it needs no secret; else the connection comes by the environment.
+        url: the broker's address, if it requires no secret; otherwise the connection comes from the environment.
         api: ngsiv2, or ngsi-ld.
-        flavour: with ngsi-ld, whose habits the broker has: orion-ld, scorpio, stellio, or auto to ask it.
-        context: with ngsi-ld, URL of the @context that names are written by.
-        service: the tenant; the default one when empty.
-        service_path: one walk for each; with ngsi-ld the scopes that one walk selects.
-        mode: full goes along the time of creation, changes along that of modification, from `since` on.
-        identities: adds walks that only tell who is there (rows with operation `present` and no body).
-        parallel_readers: how many tasks read at once; each has one request under way at most.
-        pause_milliseconds: how long each of them waits between two pages.
+        flavour: with ngsi-ld, the product: orion-ld, scorpio, stellio, or auto to detect it.
+        context: with ngsi-ld, the URL of the @context that defines the names.
+        service: the tenant; the default tenant if empty.
+        service_path: paths, each read by a walk of its own; with ngsi-ld the scopes that one walk selects.
+        mode: full reads by time of creation, changes by time of modification, from `since` on.
+        identities: adds walks that read only identities (rows with operation `present` and no body).
+        parallel_readers: how many tasks read in parallel; each has at most one open request.
+        pause_milliseconds: how long each task waits between two pages.
     """
 
     url: str = ""
@@ -90,26 +90,25 @@ class Selection:
 
     def __post_init__(self) -> None:
         if self.api not in {"ngsiv2", "ngsi-ld"}:
-            raise _mistake("api", self.api, "ngsiv2 or ngsi-ld")
+            raise _option_error("api", self.api, "ngsiv2 or ngsi-ld")
         if self.mode not in {"full", "changes"}:
-            raise _mistake("mode", self.mode, "full or changes")
-        for name in ("identities",):
-            if getattr(self, name) not in {"true", "false"}:
-                raise _mistake(name, getattr(self, name), "true or false")
+            raise _option_error("mode", self.mode, "full or changes")
+        if self.identities not in {"true", "false"}:
+            raise _option_error("identities", self.identities, "true or false")
         if self.mode == "changes" and not self.since:
-            raise _mistake("since", self.since, "the time to start from, as the broker writes times")
+            raise _option_error("since", self.since, "the time to start from, as the broker writes times")
         for name in ("page_size", "walk_deadline_seconds", "parallel_readers", "pause_milliseconds"):
             if not getattr(self, name).isdecimal():
-                raise _mistake(name, getattr(self, name), "a whole number")
+                raise _option_error(name, getattr(self, name), "a whole number")
         if not 1 <= int(self.parallel_readers) <= MOST_READERS:
-            raise _mistake("parallel_readers", self.parallel_readers, f"a whole number from 1 to {MOST_READERS}")
+            raise _option_error("parallel_readers", self.parallel_readers, f"a whole number from 1 to {MOST_READERS}")
 
     @classmethod
-    def of(cls, options: Mapping[str, str]) -> Selection:
-        """The selection that the options of a read say.
+    def of(cls, options: Mapping[str, str]) -> WalkSelection:
+        """Returns the selection that the options of a read specify.
 
         Raises:
-            ConfigurationError: an option isn't known, or has a value that can't be used.
+            ConfigurationError: an option is unknown, or has an invalid value.
         """
         known = [field.name for field in fields(cls)]
         for name in options:
@@ -122,32 +121,32 @@ class Selection:
         return cls(**{name.lower(): value for name, value in options.items()})
 
     def options(self) -> dict[str, str]:
-        """The options that say this selection; `of` reads them back."""
+        """Returns the options of this selection, which `of` reads back."""
         return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) != field.default}
 
     @property
     def budget(self) -> RetryBudget:
-        """How its readers treat the broker."""
+        """The pause between requests, and the limits of retries."""
         return RetryBudget(pause_seconds=int(self.pause_milliseconds) / 1000)
 
     @property
     def dialect(self) -> Dialect:
-        """How the broker is spoken to."""
+        """The API, flavour and context of the broker."""
         return Dialect("ngsi-ld" if self.api == "ngsi-ld" else "ngsiv2", flavour_named(self.flavour), self.context)
 
-    def spoken_to(self, flavour: str) -> Selection:
-        """The same selection of a broker whose flavour is known."""
+    def with_flavour(self, flavour: str) -> WalkSelection:
+        """Returns the same selection for a broker whose flavour is known."""
         return replace(self, flavour=flavour) if self.api == "ngsi-ld" else self
 
     def walks(self) -> tuple[Walk, ...]:
-        """The walks of the read, in the order of their rows.
+        """Returns the walks of the read, in the order of their rows.
 
         Raises:
-            ConfigurationError: a part of the selection is none that a broker takes.
+            ConfigurationError: no broker accepts a part of the selection.
         """
         kinds = [(self.mode == "changes", True), *([(False, False)] if self.identities == "true" else [])]
         paths = _parts(self.service_path)
-        # An entity may have several scopes, so that walks apart would meet it more than once.
+        # Separate walks would read an entity more than once, because it may have several scopes.
         if self.api == "ngsi-ld":
             paths = (",".join(paths),)
         planned = [(path, *kind) for path in paths for kind in kinds]
@@ -180,9 +179,9 @@ def _parts(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def _mistake(option: str, value: str, expected: str) -> ConfigurationError:
+def _option_error(option: str, value: str, expected: str) -> ConfigurationError:
     return ConfigurationError(
-        f"the ngsi source can not use {value!r} for {option}", next_step=f"give the option {option} {expected}"
+        f"the ngsi source cannot use {value!r} for {option}", next_step=f"set the option {option} to {expected}"
     )
 
 
@@ -190,41 +189,41 @@ _log = logging.getLogger(__name__)
 
 
 class SourceCounts(Protocol):
-    """What is asked of a broker before a read is shared out."""
+    """A broker that is queried for counts and times before a read is distributed."""
 
     def count(self, query: EntityQuery) -> int:
-        """How many entities a query selects."""
+        """Returns how many entities a query selects."""
 
     def time_at(self, query: EntityQuery, place: int) -> str | None:
-        """The time that the entity at a place of a walk's order shows."""
+        """Returns the time of the entity at a place of a walk's order."""
 
 
 @dataclass(slots=True)
 class _Load:
-    """A share under construction, with the entities it is expected to meet."""
+    """A share under construction, with the number of entities that it is expected to read."""
 
     entities: int = 0
     walks: list[Walk] = field(default_factory=list)
 
 
-def counted(broker: SourceCounts, walks: Sequence[Walk]) -> dict[int, int]:
-    """How many entities each walk will meet that starts at the first one, by its number."""
+def count_walks(broker: SourceCounts, walks: Sequence[Walk]) -> dict[int, int]:
+    """Returns how many entities each walk without a start time will read, by its number."""
     return {walk.number: broker.count(walk.query) for walk in walks if walk.query.since is None}
 
 
-def shared(
+def share_walks(
     broker: SourceCounts, walks: Sequence[Walk], counts: Mapping[int, int], readers: int
 ) -> tuple[WalkShare, ...]:
-    """What each reader reads; no more shares than readers.
+    """Distributes walks over at most as many shares as there are readers.
 
     Args:
-        broker: asked for the times at which to cut.
-        walks: all that is to be read.
-        counts: about how many entities walks will meet, by their number; those without are taken to be short.
-        readers: how many tasks may read at once.
+        broker: is queried for the times at which to cut.
+        walks: all walks of the read.
+        counts: about how many entities walks will read, by their number; a walk without a count is taken to be short.
+        readers: how many tasks may read in parallel.
 
     Raises:
-        ConfigurationError: the broker refuses us or the query.
+        ConfigurationError: the broker refuses our credentials or the query.
     """
     fair = -(-sum(counts.values()) // readers)
     pieces = [piece for walk in walks for piece in _pieces(broker, walk, counts.get(walk.number, 0), fair, readers)]
@@ -237,7 +236,7 @@ def shared(
 
 
 def _pieces(broker: SourceCounts, walk: Walk, entities: int, fair: int, readers: int) -> Iterator[tuple[Walk, int]]:
-    """The slices of a walk, none much above what is fair, each with the entities it is expected to meet."""
+    """Returns the slices of a walk, none much above a fair share, each with the number of entities it should read."""
     wanted = min(readers, -(-entities // fair)) if fair else 1
     slices = slice_count(entities, walk.query.page_size, wanted)
     queries = (
@@ -250,9 +249,9 @@ def _pieces(broker: SourceCounts, walk: Walk, entities: int, fair: int, readers:
 
 
 def _cuts(broker: SourceCounts, query: EntityQuery, places: Sequence[int]) -> Iterator[str | None]:
-    """The times at these places, as far as the broker can tell them.
+    """Returns the times at these places, up to the first that the broker cannot show.
 
-    A place far down an order without an index may be beyond a broker that has no trouble with the walk itself.
+    A broker may fail at a place far down an order without an index, though it can read the walk itself.
     """
     try:
         for place in places:

@@ -24,7 +24,7 @@ from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
 from contexture.storage.schemas import LANDING
 from spark_jobs.data_sources.ngsi import landing_rows, ngsi_rows
-from spark_jobs.data_sources.walks import Selection, Walk, WalkShare, shared
+from spark_jobs.data_sources.walks import Walk, WalkSelection, WalkShare, share_walks
 from spark_jobs.entities.landing import HistoryInterval, Landed
 from spark_jobs.entities.notifications import land_notifications, nothing_read
 from spark_jobs.session import to_contexture_error
@@ -117,7 +117,7 @@ _DATE_RESOLUTION = timedelta(seconds=1)
 _SECOND_LOOKS = 2
 _log = logging.getLogger(__name__)
 
-Land = Callable[[Selection, Sequence[WalkShare]], None]
+Land = Callable[[WalkSelection, Sequence[WalkShare]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ def read_entities(
         read = nothing_read(order)
     else:
 
-        def land(selection: Selection, shares: Sequence[WalkShare]) -> None:
+        def land(selection: WalkSelection, shares: Sequence[WalkShare]) -> None:
             _write(ngsi_rows(spark, selection, connection, shares), landing)
 
         read = read_source(order, connection, watermark, land)
@@ -198,11 +198,11 @@ def read_source(
     budget = selection.budget
     with open_broker(connection, selection.service, selection.dialect, budget=budget, transport=transport) as broker:
         # Anyone who is asked about its flavour is asked once, not by every task.
-        selection = selection.spoken_to(broker.flavour)
+        selection = selection.with_flavour(broker.flavour)
         queries = tuple(broker.describe(walk.query) for walk in walks)
         before = _health(broker, walks)
         expected = {walk.number: before.counts[walk.number] for walk in telling}
-        shares = shared(broker, walks, expected, int(selection.parallel_readers))
+        shares = share_walks(broker, walks, expected, int(selection.parallel_readers))
         land(selection, shares)
         seconds = float(selection.walk_deadline_seconds)
         short, landed, after = _look_again(broker, walks, before, landing, seconds)
@@ -231,7 +231,7 @@ def read_source(
     )
 
 
-def selection_of(order: StageOrder, watermark: str | None) -> Selection:
+def selection_of(order: StageOrder, watermark: str | None) -> WalkSelection:
     """What to ask the source for.
 
     Raises:
@@ -248,10 +248,10 @@ def selection_of(order: StageOrder, watermark: str | None) -> Selection:
     return replace(whole, mode="changes", since=broker_text(reached), identities=identities)
 
 
-def whole_selection(publication: Publication) -> Selection:
+def whole_selection(publication: Publication) -> WalkSelection:
     """What to ask the source for to read everything."""
     source = NgsiPublication.of(publication).source
-    return Selection(
+    return WalkSelection(
         api=source.api,
         flavour=source.flavour,
         context=source.context or "",

@@ -27,7 +27,7 @@ from contexture.storage.home import Home
 from contexture.storage.orders import StageOrder
 from contexture.storage.schemas import LANDING
 from spark_jobs.data_sources.ngsi import SLICE_BITS, landing_rows
-from spark_jobs.data_sources.walks import Selection, WalkShare
+from spark_jobs.data_sources.walks import WalkSelection, WalkShare
 from spark_jobs.entities.read import read_source, selection_of
 
 pytestmark = pytest.mark.spark
@@ -81,7 +81,7 @@ class PullOfUnreliable:
                 break
         return found
 
-    def land(self, selection: Selection, shares: Sequence[WalkShare]) -> None:
+    def land(self, selection: WalkSelection, shares: Sequence[WalkShare]) -> None:
         """Reads the shares, a page of any of them in turn."""
         going = [self._batches(selection, share) for share in shares]
         batches = list[pa.RecordBatch]()
@@ -95,7 +95,7 @@ class PullOfUnreliable:
         with self.storage.write_atomically(f"{self.folder}/part-00000.parquet") as path:
             pq.write_table(pa.Table.from_batches(batches, LANDING), path, filesystem=self.storage.filesystem)
 
-    def _batches(self, selection: Selection, share: WalkShare) -> Iterator[pa.RecordBatch]:
+    def _batches(self, selection: WalkSelection, share: WalkShare) -> Iterator[pa.RecordBatch]:
         network = self.broker.transport()
         with open_broker(CONNECTION, selection.service, selection.dialect, transport=network) as broker:
             for walk in share.walks:
