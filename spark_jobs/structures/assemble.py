@@ -1,10 +1,10 @@
-"""Assembling the one shard of a registry's outbox, and its quarantine: planned rows in, files with bodies out.
+"""The assembly of the one shard of a registry's outbox, and of its quarantine, from planned rows and bodies.
 
-One task, for a registry's transactions have one order. In memory are the bodies of one row group at a time, or one body
-that is larger than these.
+One task does it, because a registry's transactions have one order. It has the bodies of one row group in memory, or one
+body that is larger.
 
-The order of sending follows from what structures refer to, and landing has the order of reading: without these files,
-each record would cost the reading of a row group.
+Bodies are read from files of their own, because landing has the order of reading, and the order of sending follows from
+references. Without these files, each record would cost the reading of a row group.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _OPEN_FILES = 64
 
 
 class BodyPosition(NamedTuple):
-    """Where a body lies: the number of its unit, the bytes it takes there, and those that it has."""
+    """The position of a body: its unit, offset and length in the unit's file, and size when decompressed."""
 
     unit: int
     offset: int
@@ -84,7 +84,7 @@ class BodyStream:
 
 
 class BodyFile:
-    """Takes the bodies of one unit, one behind the other."""
+    """A file under construction for the bodies of one unit."""
 
     def __init__(self, unit: int, stream: Any) -> None:
         self._unit = unit
@@ -92,24 +92,24 @@ class BodyFile:
         self._offset = 0
         self._codec = pa.Codec(_CODEC, compression_level=_LEVEL)
 
-    def put(self, body: Any) -> BodyPosition:
-        """Appends a body (a buffer)."""
+    def append(self, body: Any) -> BodyPosition:
+        """Appends a body (a buffer), and returns its position."""
         packed = self._codec.compress(body)
         self._stream.write(packed)
-        place = BodyPosition(self._unit, self._offset, packed.size, len(body))
+        position = BodyPosition(self._unit, self._offset, packed.size, len(body))
         self._offset += packed.size
-        return place
+        return position
 
 
 @contextmanager
 def body_file(work: StoredFolder, unit: int) -> Iterator[BodyFile]:
-    """A file for the bodies of one unit; it is there when the block ends without an error."""
+    """Opens a file for the bodies of one unit, which gets its name when the block ends without an error."""
     with work.output_stream(_body_file(unit)) as stream:
         yield BodyFile(unit, stream)
 
 
 class Bodies:
-    """Reads bodies by their places; the last one is remembered, because it may go to several topics."""
+    """A reader of bodies by position, which remembers the last one because it may go to several topics."""
 
     def __init__(self, work: StoredFolder) -> None:
         self._work = work
@@ -126,13 +126,13 @@ class Bodies:
         while self._files:
             self._files.popitem()[1].close()
 
-    def at(self, place: BodyPosition) -> Any:
-        """The body that lies there, as a buffer."""
-        if self._last is None or self._last[0] != place:
-            # Two large ones at once would be one too many.
+    def read(self, position: BodyPosition) -> Any:
+        """Returns the body at a position, as a buffer."""
+        if self._last is None or self._last[0] != position:
+            # Memory has room for one large body, not for two.
             self._last = None
-            packed = self._file(place.unit).read_at(place.length, place.offset)
-            self._last = (place, self._codec.decompress(packed, decompressed_size=place.size))
+            packed = self._file(position.unit).read_at(position.length, position.offset)
+            self._last = (position, self._codec.decompress(packed, decompressed_size=position.size))
         return self._last[1]
 
     def _file(self, unit: int) -> Any:
@@ -148,48 +148,48 @@ def _body_file(unit: int) -> str:
     return f"bodies/{unit:06d}.zst"
 
 
-_TOLD = ("key", "media_type", "content_hash", "source_transaction", "happened_at", "occasion")
+_CONTENT_COLUMNS = ("key", "media_type", "content_hash", "source_transaction", "happened_at", "occasion")
 
 
-class _Last(NamedTuple):
-    """The event that was made last, which may go to several topics."""
+class _LastEvent(NamedTuple):
+    """The last event, which may go to several topics."""
 
-    place: BodyPosition
+    position: BodyPosition
     content: StructureContent
     value: bytes
 
 
 class EnvelopeWriter:
-    """Puts structures into envelopes.
+    """A writer of the values and headers of records.
 
     Args:
-        envelope: of the publication; None leaves bodies as they are.
+        envelope: of the publication; None writes bodies as they are.
 
     Attributes:
-        columns: the headers that vary from record to record.
+        columns: names of the headers that vary from record to record.
     """
 
     def __init__(self, envelope: StructureEnvelope | None) -> None:
         self._envelope = envelope
-        self._last: _Last | None = None
+        self._last: _LastEvent | None = None
         self.columns = () if envelope is None else envelope.columns
 
     def values(self, rows: Any, bodies: Bodies) -> list[Any]:
-        """The values of planned rows, as buffers or bytes; None for a tombstone."""
+        """Returns the values of planned rows, as buffers or bytes; None for a tombstone."""
         if self._envelope is None or not self._envelope.is_structured:
-            return [bodies.at(place) if place else None for place in _places(rows)]
+            return [bodies.read(position) if position else None for position in _positions(rows)]
         return [
-            self._event(self._envelope, content, place, bodies) if place else None
-            for content, place in zip(_contents(rows), _places(rows), strict=True)
+            self._event(self._envelope, content, position, bodies) if position else None
+            for content, position in zip(_contents(rows), _positions(rows), strict=True)
         ]
 
     def headers(self, rows: Any) -> Mapping[str, Any]:
-        """The columns of the headers that an envelope adds."""
+        """Returns the columns of the headers that an envelope adds."""
         if self._envelope is None:
             return {}
         found = [
-            self._envelope.headers(content) if place else self._envelope.deletion(content)
-            for content, place in zip(_contents(rows), _places(rows), strict=True)
+            self._envelope.headers(content) if position else self._envelope.deletion(content)
+            for content, position in zip(_contents(rows), _positions(rows), strict=True)
         ]
         return {
             f"{HEADER_PREFIX}{name}": pa.array([values[number] for values in found], pa.binary())
@@ -197,45 +197,45 @@ class EnvelopeWriter:
         }
 
     def _event(
-        self, envelope: StructureEnvelope, content: StructureContent, place: BodyPosition, bodies: Bodies
+        self, envelope: StructureEnvelope, content: StructureContent, position: BodyPosition, bodies: Bodies
     ) -> bytes:
         last = self._last
-        if last is None or (last.place, last.content) != (place, content):
-            # Two large ones at once would be one too many.
+        if last is None or (last.position, last.content) != (position, content):
+            # Memory has room for one large body, not for two.
             self._last = last = None
-            last = _Last(place, content, envelope.event(content, bodies.at(place).to_pybytes()))
+            last = _LastEvent(position, content, envelope.event(content, bodies.read(position).to_pybytes()))
             self._last = last
         return last.value
 
 
 def _contents(rows: Any) -> Iterator[StructureContent]:
-    columns = (rows.column(name).to_pylist() for name in _TOLD)
+    columns = (rows.column(name).to_pylist() for name in _CONTENT_COLUMNS)
     for key, media_type, content_hash, transaction, at, otherwise in zip(*columns, strict=True):
         occasion = RunReference(registry_transaction=transaction, modified_at=at, otherwise=otherwise)
         yield StructureContent(key.decode(), media_type, content_hash, occasion)
 
 
-def _places(rows: Any) -> Iterator[BodyPosition | None]:
-    for place in zip(*(rows.column(name).to_pylist() for name in BodyPosition._fields), strict=True):
-        yield BodyPosition(*place) if place[0] is not None else None
+def _positions(rows: Any) -> Iterator[BodyPosition | None]:
+    for position in zip(*(rows.column(name).to_pylist() for name in BodyPosition._fields), strict=True):
+        yield BodyPosition(*position) if position[0] is not None else None
 
 
 GROUP_BYTES = 16 << 20
 GROUP_ROWS = 10_000
 
 SUMMARY = "bytes long"
-"""What Spark gets of the shard."""
+"""The schema of what the task returns to Spark."""
 
 
 PLANNED_FILE = "planned.parquet"
 """The planned records, in the work folder."""
 
 QUARANTINED_FILE = "quarantined.parquet"
-"""What is refused, in the work folder."""
+"""The refused rows, in the work folder."""
 
 
 def assembly(preparation: StageContext, units: Sequence[Unit]) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """The function for `mapInArrow` over the one shard; yields one row."""
+    """Returns the function for `mapInArrow` over the one shard, which yields one row."""
 
     def assemble(batches: Iterator[Any]) -> Iterator[Any]:
         for _ in batches:
@@ -250,15 +250,15 @@ def write_shard(preparation: StageContext) -> int:
     planned = preparation.work.table(PLANNED_FILE)
     if not planned.num_rows:
         return 0
-    wrapping = EnvelopeWriter(structure_envelope(preparation.publication))
-    schema = with_headers(STRUCTURE_OUTBOX, [*wrapping.columns, *_headers_of_conversions(preparation)])
+    envelopes = EnvelopeWriter(structure_envelope(preparation.publication))
+    schema = with_headers(STRUCTURE_OUTBOX, [*envelopes.columns, *_headers_of_conversions(preparation)])
     written = 0
     with (
         preparation.records.shard(0).table_writer(
             SHARD_FILE,
             schema,
             compression_level=1,
-            # A dictionary of bodies, or the least and greatest of them, would hold them once more.
+            # A dictionary of bodies, or their statistics, would hold them in memory once more.
             use_dictionary=["topic"],
             write_statistics=["position", "transaction"],
             write_page_checksum=True,
@@ -266,14 +266,14 @@ def write_shard(preparation: StageContext) -> int:
         Bodies(preparation.work) as bodies,
     ):
         for first, rows in _groups(planned):
-            values = wrapping.values(rows, bodies)
+            values = envelopes.values(rows, bodies)
             written += sum(len(value) for value in values if value is not None)
-            writer.write_table(_records(rows, first, values, wrapping.headers(rows), schema))
+            writer.write_table(_records(rows, first, values, envelopes.headers(rows), schema))
     return written + int(pc.sum(pc.binary_length(planned.column("key"))).as_py())
 
 
 def _groups(planned: Any) -> Iterator[tuple[int, Any]]:
-    """The records of each row group, and the position of the first of them."""
+    """Returns the records of each row group, with the position of the first of them."""
     first = size = 0
     for position, bytes_ in enumerate(planned.column("size").to_pylist()):
         if position > first and (size + bytes_ > GROUP_BYTES or position - first >= GROUP_ROWS):
@@ -284,7 +284,7 @@ def _groups(planned: Any) -> Iterator[tuple[int, Any]]:
 
 
 def _headers_of_conversions(preparation: StageContext) -> Sequence[str]:
-    """The headers about conversions, where some are allowed."""
+    """Returns the headers about conversions, if the publication allows them."""
     return TRANSCODED_HEADERS if SdmxPublication.of(preparation.publication).message.allow_lossy else ()
 
 
@@ -303,14 +303,14 @@ def _records(rows: Any, first: int, values: Sequence[Any], headers: Mapping[str,
 
 def _values(values: Sequence[Any]) -> Any:
     if len(values) == 1 and values[0] is not None:
-        # A large value is alone, and not copied.
+        # A large value is the only one of its group, and is not copied.
         offsets = pa.array([0, len(values[0])], pa.int32()).buffers()[1]
         return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(values[0])])
     return pa.array([value if value is None else memoryview(value) for value in values], pa.binary())
 
 
 def write_quarantine(preparation: StageContext, units: Sequence[Unit]) -> None:
-    """Writes the landing rows of what is refused, each with the rule."""
+    """Writes the landing rows of refused structures, each with its rule."""
     refused = preparation.work.table(QUARANTINED_FILE)
     if not refused.num_rows:
         return
@@ -330,8 +330,8 @@ def _quarantine(writer: Any, batch: Any, refused: Any) -> None:
     ordinals = batch.column("ordinal")
     here = refused.filter(pc.is_in(refused.column("event"), value_set=ordinals))
     if here.num_rows:
-        places = pc.index_in(here.column("event").combine_chunks(), value_set=ordinals)
-        rows = pa.Table.from_batches([batch.take(places)])
+        found = pc.index_in(here.column("event").combine_chunks(), value_set=ordinals)
+        rows = pa.Table.from_batches([batch.take(found)])
         for name in ("rule", "severity", "message"):
             rows = rows.append_column(name, here.column(name))
         writer.write_table(rows.select(QUARANTINE.names).cast(QUARANTINE))

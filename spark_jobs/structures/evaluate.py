@@ -1,7 +1,7 @@
-"""Evaluating the structures of a landing: split, checked, converted, hashed; the one pass over their bodies.
+"""The evaluation of landed structures, which splits, checks, converts and hashes them in one pass over their bodies.
 
-`evaluation(preparation, units)` gives the function for `mapInArrow` over numbers of units. A task reads its units
-itself, and writes for each a file of narrow rows and one of the bodies that may be sent.
+`evaluation(preparation, units)` returns the function for `mapInArrow` over numbers of units. A task reads its units
+itself. For each it writes a file of narrow rows, and a file of the bodies that may be sent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from contexture.storage.folder import StoredFolder
 from spark_jobs.shared.context import StageContext
 from spark_jobs.shared.parquet_rows import Unit, batches_of
 from spark_jobs.structures.assemble import BodyFile, BodyStream, body_file
-from spark_jobs.structures.rows import LOOKED_AT
+from spark_jobs.structures.rows import UNPLANNED
 
 LOSS = "transcoding-loss"
 _SCHEMA = "schema"
@@ -37,13 +37,13 @@ _DEFAULT = Format.SDMX_ML_2_1.media_type
 
 
 @dataclass(frozen=True, slots=True)
-class Converted:
-    """A structure as it will be sent.
+class ConvertedStructure:
+    """A converted structure, as it will be sent.
 
     Attributes:
-        message: with the structure alone.
-        media_type, content_hash: of that.
-        lost: what it no longer says, as text; None: nothing.
+        message: with this structure only.
+        media_type, content_hash: of the message.
+        lost: what the conversion lost, as text; None: nothing.
         violations: of the rules about converted structures.
     """
 
@@ -55,42 +55,42 @@ class Converted:
 
 
 class Conversion:
-    """Converts into one form.
+    """The conversion of structures to one format.
 
     Args:
-        target: the form.
-        options: what the publication wants of rules.
+        target: the format.
+        options: of the publication's rules.
     """
 
     def __init__(self, target: Format, options: StructureRuleOptions) -> None:
         self._target = target
         self._options = options
-        # What a library writes is held to the schema; the rest was the registry's.
+        # The library that converts is checked by the schema; the other rules concern the registry.
         severities = {rule: severity for rule, severity in options.severities.items() if rule == _SCHEMA}
         self._of_result = replace(options, severities=severities)
 
     def is_done(self, artefact: Artefact) -> bool:
-        """Whether a structure has the form already."""
+        """Returns whether a structure has the format already."""
         return artefact.format is self._target
 
-    def of(self, artefact: Artefact, moment: datetime) -> Converted:
-        """A structure in the form.
+    def convert(self, artefact: Artefact, moment: datetime) -> ConvertedStructure:
+        """Converts a structure to the format.
 
         Args:
             artefact: as the registry wrote it.
             moment: when it was read.
 
         Raises:
-            NotTranscodableError: it can't be converted (a `RejectedError`).
+            NotTranscodableError: the structure cannot be converted (a `RejectedError`).
         """
-        # Anyone who converts nothing needs neither this nor the HTTP client that it comes with.
+        # Imported here, because it loads an HTTP client that runs without conversions do not need.
         from contexture.sources.sdmx.transcoding.transcoder import transcode
 
         result = transcode(artefact, self._target, moment)
         found = RuleFindings(self._options.severities)
         if result.losses:
             found.add(LOSS, f"converted from {result.source}, without {result.losses}")
-        return Converted(
+        return ConvertedStructure(
             message=result.artefact.message(),
             media_type=self._target.media_type,
             content_hash=result.artefact.content_hash,
@@ -99,8 +99,8 @@ class Conversion:
         )
 
 
-def conversion_of(publication: SdmxPublication, options: StructureRuleOptions) -> Conversion | None:
-    """The conversion that a publication allows; None: it allows none."""
+def find_conversion(publication: SdmxPublication, options: StructureRuleOptions) -> Conversion | None:
+    """Returns the conversion that a publication allows; None: it allows none."""
     if not publication.message.allow_lossy:
         return None
     from contexture.sources.sdmx.transcoding.transcoder import target_format
@@ -110,7 +110,7 @@ def conversion_of(publication: SdmxPublication, options: StructureRuleOptions) -
 
 
 INEXPRESSIBLE = Violation(
-    "inexpressible", "warning", "the registry holds it and can't write it in the form of source.media_type"
+    "inexpressible", "warning", "the registry has it, and cannot write it in the format of source.media_type"
 )
 URN_MISSING = Violation("urn-missing", "error", "nothing says which structure it is")
 _LONGEST_REASON = 200
@@ -120,7 +120,7 @@ _VERDICTS = {"delete": ChangeKind.DELETE, "present": ChangeKind.PRESENT, "inexpr
 
 @dataclass(frozen=True, slots=True)
 class LandedStructure:
-    """One landing row; `body` is a buffer, None where the row has none."""
+    """A landing row; `body` is a buffer, or None if the row has none."""
 
     ordinal: int
     operation: str
@@ -136,13 +136,13 @@ class LandedStructure:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What was seen of a row.
+class EvaluatedStructure:
+    """The evaluation of one row.
 
     Attributes:
         columns: its columns in EVALUATED.
-        errors: what goes to quarantine with it.
-        body: what is sent in place of what was landed; None: that is sent.
+        errors: violations that go to quarantine with the row.
+        body: the converted body; None: the landed body is sent.
     """
 
     columns: dict[str, Any]
@@ -150,49 +150,51 @@ class Seen:
     body: Any = field(default=None, repr=False)
 
     @property
-    def is_good(self) -> bool:
-        """Whether its body may be sent."""
+    def is_sendable(self) -> bool:
+        """Whether the body may be sent."""
         return bool(self.columns["verdict"] == ChangeKind.SEND)
 
 
 class StructureEvaluator:
-    """Looks at landed structures under the rules of one publication."""
+    """The evaluator of landed structures by the rules of one publication."""
 
     def __init__(self, publication: SdmxPublication) -> None:
         self._options = StructureRuleOptions.for_publication(publication)
         self._envelope = structure_envelope(publication)
-        self._conversion = conversion_of(publication, self._options)
+        self._conversion = find_conversion(publication, self._options)
 
-    def at(self, row: LandedStructure) -> Seen:
-        """What one row is."""
+    def evaluate(self, row: LandedStructure) -> EvaluatedStructure:
+        """Evaluates one row."""
         if row.operation != "upsert":
             errors = (INEXPRESSIBLE,) if row.operation == "inexpressible" else ()
-            return Seen(_columns(row, _VERDICTS[row.operation]) | _named(row), errors)
+            return EvaluatedStructure(_columns(row, _VERDICTS[row.operation]) | _identity_columns(row), errors)
         if row.body is None:
-            return _refused(row, [_EMPTY])
+            return _refuse(row, [_EMPTY])
         try:
             with BodyStream(row.body) as stream:
                 artefacts = list(islice(split(stream, row.media_type), 2))
         except UnsplittableFormatError:
-            return self._whole(row)
+            return self._accept_unsplit(row)
         except StructureMessageError as error:
-            return _refused(row, unreadable(error))
+            return _refuse(row, unreadable(error))
         alone = check_alone(artefacts)
         if alone:
-            return _refused(row, alone)
-        seen = self._artefact(row, artefacts[0])
-        if self._conversion is None or not seen.is_good or self._conversion.is_done(artefacts[0]):
-            return seen
-        return self._converted(row, artefacts[0], seen, self._conversion)
+            return _refuse(row, alone)
+        evaluated = self._evaluate_artefact(row, artefacts[0])
+        if self._conversion is None or not evaluated.is_sendable or self._conversion.is_done(artefacts[0]):
+            return evaluated
+        return self._convert(row, artefacts[0], evaluated, self._conversion)
 
-    def _converted(self, row: LandedStructure, artefact: Artefact, seen: Seen, conversion: Conversion) -> Seen:
-        """A structure that the registry doesn't write in the form that is wanted."""
+    def _convert(
+        self, row: LandedStructure, artefact: Artefact, evaluated: EvaluatedStructure, conversion: Conversion
+    ) -> EvaluatedStructure:
+        """Converts a structure that the registry does not write in the wanted format."""
         try:
-            converted = conversion.of(artefact, row.received_at)
+            converted = conversion.convert(artefact, row.received_at)
         except RejectedError as error:
             marked = {"operation": "inexpressible", "verdict": ChangeKind.PRESENT.value}
             reason = Violation("inexpressible", "warning", error.message)
-            return Seen(_columns(row, ChangeKind.PRESENT) | _named(row) | marked, (reason,))
+            return EvaluatedStructure(_columns(row, ChangeKind.PRESENT) | _identity_columns(row) | marked, (reason,))
         errors = tuple(each for each in converted.violations if each.severity == "error")
         warnings = [each.rule for each in converted.violations if each.severity == "warning"]
         columns = {
@@ -200,24 +202,24 @@ class StructureEvaluator:
             "size": len(converted.message),
             "content_hash": converted.content_hash,
             "media_type": converted.media_type,
-            "rules": _names([each.rule for each in errors]),
-            "warnings": _names([*filter(None, (seen.columns["warnings"] or "").split(",")), *warnings]),
+            "rules": _join_rules([each.rule for each in errors]),
+            "warnings": _join_rules([*filter(None, (evaluated.columns["warnings"] or "").split(",")), *warnings]),
             "transcoded_from": artefact.media_type,
             "lost": converted.lost,
         }
-        return Seen(seen.columns | columns, errors, pa.py_buffer(converted.message))
+        return EvaluatedStructure(evaluated.columns | columns, errors, pa.py_buffer(converted.message))
 
-    def _whole(self, row: LandedStructure) -> Seen:
-        """A reply in a form that can't be taken apart: the registry was asked for one structure."""
+    def _accept_unsplit(self, row: LandedStructure) -> EvaluatedStructure:
+        """Accepts a reply in a format that cannot be split, because the registry was queried for one structure."""
         if row.id is None:
-            return _refused(row, [URN_MISSING])
+            return _refuse(row, [URN_MISSING])
         violation = self._envelope_violation(row.id, row.media_type)
         if violation is not None:
-            return _refused(row, [violation])
+            return _refuse(row, [violation])
         content = {"content_hash": sha256(row.body).digest(), "size": len(row.body)}
-        return Seen(_columns(row, ChangeKind.SEND) | _named(row) | content, ())
+        return EvaluatedStructure(_columns(row, ChangeKind.SEND) | _identity_columns(row) | content, ())
 
-    def _artefact(self, row: LandedStructure, artefact: Artefact) -> Seen:
+    def _evaluate_artefact(self, row: LandedStructure, artefact: Artefact) -> EvaluatedStructure:
         violations = check(artefact, self._options)
         urn = row.id or artefact.urn
         if urn is None and not any(each.severity == "error" for each in violations):
@@ -239,13 +241,15 @@ class StructureEvaluator:
             "references": artefact.references,
             "reference_count": len(artefact.references),
             "is_final": is_final(artefact),
-            "rules": _names([each.rule for each in errors]),
-            "warnings": _names(warnings),
+            "rules": _join_rules([each.rule for each in errors]),
+            "warnings": _join_rules(warnings),
         }
-        return Seen(_columns(row, ChangeKind.QUARANTINED if errors else ChangeKind.SEND) | columns, errors)
+        return EvaluatedStructure(
+            _columns(row, ChangeKind.QUARANTINED if errors else ChangeKind.SEND) | columns, errors
+        )
 
     def _envelope_violation(self, urn: str, media_type: str | None) -> Violation | None:
-        """Why the publication's envelope can't show a structure; None when it can, or there is no envelope."""
+        """Returns why the publication's envelope cannot carry a structure; None: it can, or there is no envelope."""
         if self._envelope is None:
             return None
         try:
@@ -255,9 +259,9 @@ class StructureEvaluator:
         return None
 
 
-def _refused(row: LandedStructure, errors: list[Violation]) -> Seen:
-    rules = {"rules": _names([each.rule for each in errors]), "size": len(row.body) if row.body is not None else 0}
-    return Seen(_columns(row, ChangeKind.QUARANTINED) | _named(row) | rules, tuple(errors))
+def _refuse(row: LandedStructure, errors: list[Violation]) -> EvaluatedStructure:
+    rules = {"rules": _join_rules([each.rule for each in errors]), "size": len(row.body) if row.body is not None else 0}
+    return EvaluatedStructure(_columns(row, ChangeKind.QUARANTINED) | _identity_columns(row) | rules, tuple(errors))
 
 
 def _columns(row: LandedStructure, verdict: ChangeKind) -> dict[str, Any]:
@@ -278,8 +282,8 @@ def _columns(row: LandedStructure, verdict: ChangeKind) -> dict[str, Any]:
     }
 
 
-def _named(row: LandedStructure) -> dict[str, Any]:
-    """What the row says itself about which structure it is."""
+def _identity_columns(row: LandedStructure) -> dict[str, Any]:
+    """Returns the identity of a structure as the landing row has it."""
     try:
         urn = Urn.parse(row.id or "")
     except ValueError:
@@ -287,14 +291,14 @@ def _named(row: LandedStructure) -> dict[str, Any]:
     return {"urn": row.id, "kind": urn.class_name, "agency": urn.agency, "id": urn.id, "version": urn.version}
 
 
-def _names(rules: list[str]) -> str | None:
+def _join_rules(rules: list[str]) -> str | None:
     return ",".join(dict.fromkeys(rules)) or None
 
 
 _LARGE_BYTES = 1 << 20
 
 EVENTS = "events long"
-"""What Spark gets of each unit: how many events it was."""
+"""The schema of what a task returns to Spark for each unit: the number of its events."""
 
 _NARROW = (
     *("ordinal", "operation", "id", "media_type", "modified_at", "source_transaction", "received_at"),
@@ -302,34 +306,36 @@ _NARROW = (
 )
 
 
-def looked_at_folder(work: StoredFolder) -> StoredFolder:
-    """Where the narrow rows of all units lie."""
+def unplanned_folder(work: StoredFolder) -> StoredFolder:
+    """Returns the folder of the rows before planning (UNPLANNED)."""
     return work.folder("looked_at")
 
 
 def evaluation(preparation: StageContext, units: Sequence[Unit]) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """The function that looks at units by their numbers; yields a row of EVENTS for each."""
+    """Returns the function that evaluates units by their numbers, and yields a row of EVENTS for each."""
 
     def evaluate(batches: Iterator[Any]) -> Iterator[Any]:
-        look = StructureEvaluator(SdmxPublication.of(preparation.publication))
+        evaluator = StructureEvaluator(SdmxPublication.of(preparation.publication))
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                events = _evaluate(preparation, look, units[number], number)
+                events = _evaluate(preparation, evaluator, units[number], number)
                 yield pa.record_batch([pa.array([events], pa.int64())], names=["events"])
 
     return evaluate
 
 
-def _evaluate(preparation: StageContext, look: StructureEvaluator, unit: Unit, number: int) -> int:
+def _evaluate(preparation: StageContext, evaluator: StructureEvaluator, unit: Unit, number: int) -> int:
     landing = preparation.landing
     with body_file(preparation.work, number) as bodies:
-        rows = [_row(look, row, bodies, number) for batch in batches_of(landing, unit) for row in _structures(batch)]
+        rows = [
+            _row(evaluator, row, bodies, number) for batch in batches_of(landing, unit) for row in _structures(batch)
+        ]
     if sum(row["size"] for row in rows) > _LARGE_BYTES:
-        # What took bodies apart refers to itself in circles: few objects for Python, which waits for many, and much
-        # memory.
+        # The parsers of bodies refer to themselves in cycles: these are few objects, so Python does not collect them
+        # soon, but much memory.
         gc.collect()
-    table = pa.Table.from_pylist(rows, schema=LOOKED_AT)
-    looked_at_folder(preparation.work).write_table(f"{number:06d}.parquet", table)
+    table = pa.Table.from_pylist(rows, schema=UNPLANNED)
+    unplanned_folder(preparation.work).write_table(f"{number:06d}.parquet", table)
     return len(rows)
 
 
@@ -339,7 +345,7 @@ def _structures(batch: Any) -> Iterator[LandedStructure]:
 
 
 def _bodies(column: Any) -> Iterator[Any]:
-    """Views of the bodies: Arrow's own way to one value copies it."""
+    """Returns views of the bodies, because Arrow's own access to one value copies it."""
     if not len(column):
         return
     _, offsets, content = column.buffers()
@@ -348,14 +354,16 @@ def _bodies(column: Any) -> Iterator[Any]:
         yield content.slice(start, end - start) if is_valid else None
 
 
-def _row(look: StructureEvaluator, row: LandedStructure, bodies: BodyFile, unit: int) -> dict[str, Any]:
-    seen = look.at(row)
-    body = row.body if seen.body is None else seen.body
-    place = bodies.put(body) if seen.is_good and body is not None else None
+def _row(evaluator: StructureEvaluator, row: LandedStructure, bodies: BodyFile, unit: int) -> dict[str, Any]:
+    evaluated = evaluator.evaluate(row)
+    body = row.body if evaluated.body is None else evaluated.body
+    position = bodies.append(body) if evaluated.is_sendable and body is not None else None
     return {
-        **seen.columns,
+        **evaluated.columns,
         "unit": unit,
-        "offset": place.offset if place else None,
-        "length": place.length if place else None,
-        "errors": [{"rule": each.rule, "severity": each.severity, "message": each.message} for each in seen.errors],
+        "offset": position.offset if position else None,
+        "length": position.length if position else None,
+        "errors": [
+            {"rule": each.rule, "severity": each.severity, "message": each.message} for each in evaluated.errors
+        ],
     }

@@ -1,4 +1,4 @@
-"""The frame of prepared structures that the checkpoint evaluates."""
+"""The frame and the summary of prepared structures that the checkpoint evaluates."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CONVERSIONS_SHOWN = 50
 def judge_structures(
     spark: SparkSession, order: StageOrder, landing: LandingManifest, manifest: Manifest
 ) -> QualityVerdict:
-    """The checkpoint's verdict on one outbox of structures; a verdict that is there already stands."""
+    """Returns the checkpoint's verdict on one outbox of structures; an existing verdict is kept."""
     frames = AcceptedFrames(
         lambda: accepted_structures(spark, order),
         (lambda: accepted_rows(order)) if manifest.accepted <= ROWS_IN_MEMORY else None,
@@ -41,7 +41,7 @@ def judge_structures(
 
 
 def accepted_structures(spark: SparkSession, order: StageOrder) -> DataFrame:
-    """The accepted structures, one row each."""
+    """Returns the accepted structures, one row each."""
     from pyspark.sql.functions import concat_ws
 
     stored = _rows(order).schema
@@ -52,7 +52,7 @@ def accepted_structures(spark: SparkSession, order: StageOrder) -> DataFrame:
 
 
 def accepted_rows(order: StageOrder) -> pa.Table:
-    """The rows of `accepted_structures`, read without Spark."""
+    """Reads the rows of `accepted_structures` without Spark."""
     table = _rows(order).to_table(columns=COLUMNS, filter=_ACCEPTED)
     joined = pc.fill_null(pc.binary_join(table["topics"].combine_chunks(), ","), "")
     return table.set_column(table.schema.get_field_index("topics"), "topics", joined)
@@ -62,6 +62,7 @@ _ACCEPTED = ds.field("verdict") <= int(EventVerdict.UNCHANGED)
 
 
 def _evaluated(order: StageOrder) -> StoredFolder:
+    """Returns the folder of the rows after planning (EVALUATED)."""
     return store_of(order).run(order.run).work.folder("evaluated")
 
 
@@ -70,7 +71,7 @@ def _rows(order: StageOrder) -> Any:
 
 
 def _summary(order: StageOrder, landing: LandingManifest, manifest: Manifest) -> StructureSummary:
-    # The registry's log tells some structures, and a reply of "not modified" none.
+    # The registry's log contains some structures, and a reply of "not modified" contains none.
     is_snapshot = landing.complete and landing.knows_source
     rows = _rows(order)
     return StructureSummary(
@@ -85,7 +86,7 @@ def _summary(order: StageOrder, landing: LandingManifest, manifest: Manifest) ->
         warnings_by_rule=dict(manifest.warnings),
         of_snapshot=dict(manifest.of_snapshot),
         retried=landing.retried is not None or landing.mode == "backfill",
-        notified=0 if is_snapshot and not _is_told_in_turn(rows) else landing.rows,
+        notified=0 if is_snapshot and not _has_several_transactions(rows) else landing.rows,
         inexpressible=rows.count_rows(filter=ds.field("operation") == "inexpressible"),
         unrouted=_without_topics(rows),
         registry_transaction=landing.registry_transaction,
@@ -97,8 +98,8 @@ def _summary(order: StageOrder, landing: LandingManifest, manifest: Manifest) ->
     )
 
 
-def _is_told_in_turn(rows: Any) -> bool:
-    """Whether the rows are of several transactions, as behind a catch-up: then a structure may change several times."""
+def _has_several_transactions(rows: Any) -> bool:
+    """Returns whether the rows are of several transactions, so that a structure may change several times."""
     return len(pc.unique(rows.to_table(columns=["source_transaction"])["source_transaction"])) > 1
 
 
@@ -108,7 +109,7 @@ def _broken(order: StageOrder, manifest: Manifest) -> dict[str, tuple[Consistenc
 
 
 def _conversions(manifest: Manifest, order: StageOrder) -> tuple[TranscodedStructure, ...]:
-    """The first few, those that lost something before the others."""
+    """Returns the first conversions, those with a loss before the others."""
     outbox = store_of(order).outbox(manifest.outbox)
     with outbox.translate_errors(TRANSCODED_FILE):
         table = outbox.table(TRANSCODED_FILE)

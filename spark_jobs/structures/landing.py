@@ -1,4 +1,4 @@
-"""The Parquet files of landing that tasks write themselves: bodies of any size never pass through the JVM."""
+"""The Parquet files of landing, which tasks write themselves so that no body passes through the JVM."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _REPEATING = ["operation", "scope", "path", "type", "version", "media_type"]
 _DESCRIBED = [name for name in LANDING.names if name != "body"]
 
 
-class Row(TypedDict, total=False):
-    """A row of landing; what is left out is null."""
+class LandingRow(TypedDict, total=False):
+    """A row of landing, in which an absent key means null."""
 
     ordinal: int
     operation: str
@@ -38,21 +38,21 @@ class Row(TypedDict, total=False):
 
 
 class LandingFile:
-    """A file under construction; row groups are bounded by bytes, so that memory follows the largest body.
+    """A file under construction; its row groups are limited in bytes, so memory depends on the largest body.
 
     Attributes:
-        rows: that were added.
-        sha256: of the file; there when it is complete.
+        rows: how many were added.
+        sha256: of the complete file; empty before.
     """
 
     def __init__(self, writer: pq.ParquetWriter) -> None:
         self._writer = writer
-        self._group: list[Row] = []
+        self._group: list[LandingRow] = []
         self._bytes = 0
         self.rows = 0
         self.sha256 = ""
 
-    def add(self, row: Row) -> None:
+    def add(self, row: LandingRow) -> None:
         """Adds a row."""
         size = len(row.get("body") or b"")
         if self._group and (self._bytes + size > GROUP_BYTES or len(self._group) >= GROUP_ROWS):
@@ -64,16 +64,16 @@ class LandingFile:
             self.flush()
 
     def flush(self) -> None:
-        """Writes what was added so far as a row group."""
+        """Writes the rows added so far as a row group."""
         if self._group:
             self._writer.write_table(_table(self._group))
         self._group, self._bytes = [], 0
 
 
-def _table(rows: Sequence[Row]) -> Any:
+def _table(rows: Sequence[LandingRow]) -> Any:
     if len(rows) > 1 or rows[0].get("body") is None:
         return pa.Table.from_pylist(rows, schema=LANDING)
-    # The body of a row that stands alone may be large: it is not copied.
+    # A single row may have a large body, which is not copied.
     row, body = rows[0], pa.py_buffer(rows[0]["body"])
     offsets = pa.array([0, body.size], pa.int32()).buffers()[1]
     columns = {name: pa.array([row.get(name)], LANDING.field(name).type) for name in _DESCRIBED}
@@ -83,7 +83,7 @@ def _table(rows: Sequence[Row]) -> Any:
 
 @contextmanager
 def landing_file(landing: StoredFolder, name: str) -> Iterator[LandingFile]:
-    """A file of landing, which takes its name when the block ends without an error.
+    """Opens a file of landing, which gets its name when the block ends without an error.
 
     Raises:
         RetriableError: the storage failed.
@@ -104,7 +104,7 @@ def landing_file(landing: StoredFolder, name: str) -> Iterator[LandingFile]:
 
 
 class _Digesting:
-    """A stream that is digested as it is written, so that no file has to be read again for it."""
+    """A stream that computes the digest while it is written, so that no file is read again."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

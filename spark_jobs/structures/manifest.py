@@ -1,4 +1,4 @@
-"""The manifest of a registry's prepared outbox: its records, and what was counted on the way."""
+"""The manifest of a registry's prepared outbox: its records, and the counts of the preparation."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _log = logging.getLogger(__name__)
 
 
 TRANSCODED_FILE = "transcoded.parquet"
-"""The structures that were converted, and what was lost; in the outbox, where such were."""
+"""The converted structures and their losses; only in outboxes that have some."""
 
 
 def write_conversions(preparation: StageContext, rows: Any) -> int:
-    """Writes the list of converted structures into the outbox, the first of them into the log; gives their number.
+    """Writes the list of converted structures to the outbox, and the first of them to the log; returns their number.
 
     Args:
         preparation: of the outbox.
-        rows: what planning has left, with the columns of EVALUATED.
+        rows: after planning, with the columns of EVALUATED.
     """
     is_accepted = pc.less_equal(rows.column("verdict"), int(ChangeKind.UNCHANGED))
     found = rows.filter(pc.and_(is_accepted, pc.is_valid(rows.column("transcoded_from"))))
@@ -56,13 +56,15 @@ def _log_first(table: Any) -> None:
 _TOPICS = pa.schema([pa.field("topic", pa.string()), pa.field("records", pa.int64())])
 
 
-def described(preparation: StageContext, landing: LandingManifest, planned: StructureRunPlan, size: int) -> Manifest:
-    """The manifest of the outbox whose shard lies on storage; writes its list of topics.
+def build_manifest(
+    preparation: StageContext, landing: LandingManifest, planned: StructureRunPlan, size: int
+) -> Manifest:
+    """Builds the manifest of an outbox whose shard is stored, and writes its list of topics.
 
     Args:
-        preparation: what is prepared.
-        landing: what was pulled.
-        planned: what planning found.
+        preparation: of the outbox.
+        landing: of the run.
+        planned: the plan of the run.
         size: bytes of keys and values.
     """
     order, envelope = preparation.order, structure_envelope(preparation.order.publication)
@@ -106,7 +108,7 @@ def _shard(preparation: StageContext, planned: StructureRunPlan, size: int) -> S
         transactions=len(planned.plan.transactions),
         file=SHARD_FILE if records else None,
         sha256=preparation.records.shard(0).sha256(SHARD_FILE) if records else None,
-        # A backfill tells nothing that other instances need not show.
+        # A backfill publishes nothing that other instances could leave out.
         registry=() if preparation.is_backfill else _parts(planned),
     )
 
@@ -125,7 +127,7 @@ def _parts(planned: StructureRunPlan) -> tuple[RegistryPart, ...]:
 
 
 def _write_topics(preparation: StageContext, planned: StructureRunPlan) -> int:
-    """Writes the topics with their records, sorted; gives their number."""
+    """Writes the sorted topics with their numbers of records; returns how many topics there are."""
     counted = Counter(planned.records.column("topic").to_pylist())
     table = pa.table({"topic": sorted(counted), "records": [counted[name] for name in sorted(counted)]}, schema=_TOPICS)
     prefix = preparation.order.replay.topic_prefix

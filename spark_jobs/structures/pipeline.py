@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 class StructurePipeline:
-    """Lands, prepares and judges structures, of the registry's log or of all it holds."""
+    """The pipeline of structures, read from the registry's log or as a whole."""
 
     def read(self, spark: SparkSession, order: StageOrder, watermark: str | None) -> LandingManifest:
-        """The landing of the run."""
+        """Reads the landing of the run."""
         return read_structures(spark, order, RegistryConnection.from_json(source_connection()), watermark)
 
     def prepare(self, spark: SparkSession, order: StageOrder, landing: LandingManifest, watch: Stopwatch) -> Manifest:
-        """The outbox of the run."""
+        """Prepares the outbox of the run."""
         return prepare_structures(spark, order, landing, watch)
 
     def judge(self, spark: SparkSession, order: StageOrder, landing: LandingManifest, manifest: Manifest) -> None:
-        """The verdict on the outbox, and its report."""
+        """Writes the verdict on the outbox, and its report."""
         judge_structures(spark, order, landing, manifest)

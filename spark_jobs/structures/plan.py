@@ -1,8 +1,9 @@
-"""Planning structures on the driver over narrow rows and state: transactions, state, and rules about all of them.
+"""The plan of a run of structures, which the driver makes from narrow rows and state.
 
-State knows what the target holds now. That says nothing of then, but on a replica it says what would be undone.
+It holds transactions, changes of state, and violations of rules about all structures. State holds what the target has
+now. For a backfill that says nothing about the past, but it shows which records would undo later ones on a replica.
 
-The records are written without their values; the task that assembles the shard puts in the bodies.
+The records are written without their values; the task that assembles the shard adds the bodies.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ from contexture.storage.schemas import STATE
 from contexture.storage.shrink_report import ShrinkReport
 from contexture.storage.state import StatePointer
 from spark_jobs.shared.context import StageContext, check_task_results
-from spark_jobs.structures.evaluate import looked_at_folder
-from spark_jobs.structures.rows import LOOKED_AT, PLANNED, judged_rows, quarantined_rows, record_rows
+from spark_jobs.structures.evaluate import unplanned_folder
+from spark_jobs.structures.rows import PLANNED, UNPLANNED, evaluated_rows, quarantined_rows, record_rows
 
 _HELD = ["key", "content_hash", "topics", "withheld", "modified_at", "sequence", "references", "is_final"]
 
 
 def held_structures(rows: Any) -> dict[str, HeldStructure]:
-    """The structures of state, by URN, in order of their URNs."""
+    """Converts rows of state to structures by URN, in order of their URNs."""
     columns = (rows.column(name).to_pylist() for name in _HELD)
     found = {
         key.decode(): HeldStructure(
@@ -61,13 +62,13 @@ def write_changes(
     held: Mapping[str, HeldStructure],
     changes: Mapping[str, HeldStructure | None],
 ) -> None:
-    """Writes what concluding the outbox changes in state."""
+    """Writes the rows that concluding the outbox adds to state."""
     delta = preparation.records.state_delta
     delta.write_table("shard-00000.parquet", changed_rows(held, changes), compression="zstd")
 
 
 def changed_rows(held: Mapping[str, HeldStructure], changes: Mapping[str, HeldStructure | None]) -> Any:
-    """The rows of state that concluding an outbox adds to those before."""
+    """Returns the rows that concluding an outbox adds to state."""
     return pa.Table.from_pylist(list(_rows(held, changes)), schema=STATE)
 
 
@@ -95,31 +96,31 @@ def _rows(held: Mapping[str, HeldStructure], changes: Mapping[str, HeldStructure
 
 
 _SOME_CONTENT = b"\x01" * 32
-"""No one knows what a structure was before the first transaction that tells it."""
+"""The content of a structure before the first transaction that contains it is unknown."""
 
 
 def held_before(preparation: StageContext, routes: Routes) -> dict[str, HeldStructure]:
-    """What the target held of the structures that there were, by today's routes; the landing says which."""
+    """Returns the structures before a backfill's interval, as the landing lists them, with topics by today's routes."""
     urns = preparation.landing.structures_before()
     topics = routes.route(urns, held=urns).topics
     return {urn: HeldStructure(_SOME_CONTENT, topics.get(urn, ())) for urn in urns}
 
 
-def without(looked_at: Any, transactions: Sequence[int]) -> Any:
-    """The rows without those of transactions of which not all was landed."""
+def drop_transactions(unplanned: Any, transactions: Sequence[int]) -> Any:
+    """Returns the rows without those of these transactions."""
     if not transactions:
-        return looked_at
-    is_out = pc.is_in(looked_at.column("source_transaction"), value_set=pa.array(transactions, pa.int64()))
-    return looked_at.filter(pc.invert(is_out)).combine_chunks()
+        return unplanned
+    is_out = pc.is_in(unplanned.column("source_transaction"), value_set=pa.array(transactions, pa.int64()))
+    return unplanned.filter(pc.invert(is_out)).combine_chunks()
 
 
 def drop_superseded(
     plan: StructurePlan, events: Sequence[StructureEvent], now: Mapping[str, HeldStructure]
 ) -> tuple[StructurePlan, int]:
-    """The plan with what undoes nothing on a replica, and how many records are left out.
+    """Drops records that would undo later ones on a replica; returns the plan and the number of dropped records.
 
-    A value is kept where it is the last of its structure in a topic, and the target holds just that content there; a
-    tombstone, where it is the last word too, and the target holds nothing.
+    A value remains if it is the last record of its structure in a topic, and the target has just that content there. A
+    tombstone remains if it is the last record, and the target has nothing there.
     """
     contents = {event.event: event.content_hash for event in events}
     last = {(each.urn, each.topic): each for step in plan.transactions for each in step.records}
@@ -128,7 +129,7 @@ def drop_superseded(
         records = tuple(
             each
             for each in transaction.records
-            if last[each.urn, each.topic] is each and _agrees(each, contents, now.get(each.urn))
+            if last[each.urn, each.topic] is each and _matches_target(each, contents, now.get(each.urn))
         )
         if records:
             kept.append(replace(transaction, records=records))
@@ -136,7 +137,7 @@ def drop_superseded(
     return replace(plan, transactions=tuple(kept)), every - sum(len(transaction.records) for transaction in kept)
 
 
-def _agrees(record: PlannedRecord, contents: Mapping[int, bytes], held: HeldStructure | None) -> bool:
+def _matches_target(record: PlannedRecord, contents: Mapping[int, bytes], held: HeldStructure | None) -> bool:
     is_there = held is not None and record.topic in held.topics
     if record.event is None:
         return not is_there
@@ -144,7 +145,7 @@ def _agrees(record: PlannedRecord, contents: Mapping[int, bytes], held: HeldStru
 
 
 def reroute(records: Any, prefix: str) -> Any:
-    """Planned records for other topics."""
+    """Returns planned records with prefixed topics; an empty prefix changes nothing."""
     if not prefix:
         return records
     topics = pc.binary_join_element_wise(prefix, records.column("topic").cast(pa.string()), "")
@@ -157,15 +158,15 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class StructureRunPlan:
-    """What planning a run has found.
+    """The plan of a run, with its tables.
 
     Attributes:
         plan: of the structures.
-        held: what the target held before.
-        rows: one per landing row, as it is judged in the end; the columns of EVALUATED.
+        held: what the target had before.
+        rows: one per landing row, with its final verdict; the columns of EVALUATED.
         records: in sending order; the columns of PLANNED.
-        quarantined: what goes to quarantine; the columns of QUARANTINED.
-        skipped_newer: records of a backfill that are left out because the target holds something newer.
+        quarantined: the violations for quarantine; the columns of QUARANTINED.
+        skipped_newer: how many records of a backfill are dropped because the target has something newer.
     """
 
     plan: StructurePlan
@@ -177,26 +178,26 @@ class StructureRunPlan:
 
 
 def plan_run(preparation: StageContext, landing: LandingManifest) -> StructureRunPlan:
-    """Plans what a landing means for the topics, and writes what it changes in state.
+    """Plans the records of a landing, and writes its changes of state.
 
     Raises:
-        ConfigurationError: more structures are gone than may, or Kafka takes two topics for one.
-        RetriableError: the storage does not show all that was found out about them.
+        ConfigurationError: more structures are gone than the limits allow, or Kafka takes two topics for one.
+        RetriableError: the storage does not list all results of the evaluation.
     """
-    seen = _looked_at(preparation)
-    check_task_results(seen.num_rows, landing.rows, "landed structures")
-    looked_at = without(seen, landing.skipped_transactions)
+    evaluated = _read_unplanned(preparation)
+    check_task_results(evaluated.num_rows, landing.rows, "landed structures")
+    unplanned = drop_transactions(evaluated, landing.skipped_transactions)
     state = preparation.store.state
     pointer = StatePointer.model_validate_json(preparation.pointer_json)
     held = held_structures(state.table(pointer))
     if preparation.is_backfill:
-        return _past_plan(preparation, landing, looked_at, held)
-    events, run = _events(looked_at), _run(preparation, landing)
+        return _plan_past(preparation, landing, unplanned, held)
+    events, run = _events(unplanned), _run(preparation, landing)
     try:
         plan = plan_structures(events, held, router(SdmxPublication.of(preparation.publication).topics), run)
     except ConfigurationError as error:
         if "vanishing" in error.context:
-            _keep_vanishing(preparation, sorted(held.keys() - {event.urn for event in events}), held, run)
+            _write_shrink_report(preparation, sorted(held.keys() - {event.urn for event in events}), held, run)
         raise
     for cycle in plan.cycles[:_CYCLES_SHOWN]:
         _log.warning("%d structures refer to each other, the first is %s", len(cycle), cycle[0])
@@ -204,38 +205,40 @@ def plan_run(preparation: StageContext, landing: LandingManifest) -> StructureRu
     return StructureRunPlan(
         plan=plan,
         held=held,
-        rows=judged_rows(looked_at, plan),
-        records=record_rows(looked_at, plan, preparation.reference_time),
-        quarantined=quarantined_rows(looked_at, plan),
+        rows=evaluated_rows(unplanned, plan),
+        records=record_rows(unplanned, plan, preparation.reference_time),
+        quarantined=quarantined_rows(unplanned, plan),
     )
 
 
-def _keep_vanishing(preparation: StageContext, gone: list[str], held: Mapping[str, Any], run: StructureRun) -> None:
-    """Names what would go, for the person who is asked whether it may."""
+def _write_shrink_report(
+    preparation: StageContext, gone: list[str], held: Mapping[str, Any], run: StructureRun
+) -> None:
+    """Writes which structures would disappear, for the person who decides about it."""
     report = ShrinkReport.of(gone, count=len(gone), held=len(held), limit=run.guard.limit(len(held)))
     preparation.store.run(preparation.order.run).write_shrink_report(report)
 
 
-def _past_plan(
+def _plan_past(
     preparation: StageContext,
     landing: LandingManifest,
-    looked_at: Any,
+    unplanned: Any,
     now: Mapping[str, HeldStructure],
 ) -> StructureRunPlan:
-    """What a registry did in the past, told from what there was before it; state has no part in it."""
-    routes, events, skipped = router(SdmxPublication.of(preparation.publication).topics), _events(looked_at), 0
+    """Plans past transactions from the structures before them; state stays as it is."""
+    routes, events, skipped = router(SdmxPublication.of(preparation.publication).topics), _events(unplanned), 0
     before = held_before(preparation, routes)
     plan = plan_structures(events, before, routes, _run(preparation, landing))
     if preparation.skips_outdated:
         plan, skipped = drop_superseded(plan, events, now)
-    records = record_rows(looked_at, plan, preparation.reference_time)
+    records = record_rows(unplanned, plan, preparation.reference_time)
     return StructureRunPlan(
         plan=plan,
-        # Of what there was before, no one knows the content.
+        # The content of structures before the interval is unknown.
         held={urn: replace(there, content_hash=NO_CONTENT) for urn, there in before.items()},
-        rows=judged_rows(looked_at, plan),
+        rows=evaluated_rows(unplanned, plan),
         records=reroute(records, preparation.order.replay.topic_prefix),
-        quarantined=quarantined_rows(looked_at, plan),
+        quarantined=quarantined_rows(unplanned, plan),
         skipped_newer=skipped,
     )
 
@@ -261,8 +264,8 @@ def _run(preparation: StageContext, landing: LandingManifest) -> StructureRun:
     )
 
 
-def _looked_at(preparation: StageContext) -> Any:
-    dataset = looked_at_folder(preparation.work).dataset(schema=LOOKED_AT)
+def _read_unplanned(preparation: StageContext) -> Any:
+    dataset = unplanned_folder(preparation.work).dataset(schema=UNPLANNED)
     return dataset.to_table().sort_by("event").combine_chunks()
 
 
@@ -272,8 +275,8 @@ _OF_EVENT = [
 ]
 
 
-def _events(looked_at: Any) -> list[StructureEvent]:
-    return [_event(row) for row in looked_at.select(_OF_EVENT).to_pylist()]
+def _events(unplanned: Any) -> list[StructureEvent]:
+    return [_event(row) for row in unplanned.select(_OF_EVENT).to_pylist()]
 
 
 def _event(row: Mapping[str, Any]) -> StructureEvent:
@@ -290,19 +293,19 @@ def _event(row: Mapping[str, Any]) -> StructureEvent:
 
 
 SAMPLES = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("rule", "urn", "message")])
-"""Structures that break rules about all that is held: some of each rule."""
+"""The schema of structures that break rules about all structures: some of each rule."""
 
 _SAMPLES_OF_A_RULE = 10
 _BROKEN_SHOWN = 20
-_TOLD = ["urn", "content_hash", "references", "is_final"]
+_PUBLISHED_COLUMNS = ["urn", "content_hash", "references", "is_final"]
 
 
 def broken_rules(
     preparation: StageContext, landing: LandingManifest, planned: StructureRunPlan
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """How often each rule is broken that is only counted, and how often each that rejects the run."""
+    """Returns how often each counted rule is broken, and how often each rule that rejects the run."""
     options = StructureRuleOptions.for_publication(SdmxPublication.of(preparation.publication))
-    # What the log shows behind a catch-up stands in a whole landing too.
+    # A complete landing after a gap contains transactions of the log too.
     in_turn = not landing.complete or planned.rows.column("source_transaction").null_count < planned.rows.num_rows
     broken = _broken(planned, options, in_turn=in_turn)
     _log_first(broken)
@@ -310,7 +313,7 @@ def broken_rules(
     found = Counter(each.violation.rule for each in broken)
     found["count-drop"] = planned.plan.dropped
     if landing.complete:
-        found["count-mismatch"] = abs(_there_in_the_end(planned) - landing.source_count)
+        found["count-mismatch"] = abs(_count_present(planned) - landing.source_count)
     wanted = options.severities
     warned = {rule: number for rule, number in found.items() if number and wanted.get(rule) == "warning"}
     rejecting = {rule: found[rule] for rule in REJECTING if found[rule] and wanted.get(rule) == "error"}
@@ -319,16 +322,16 @@ def broken_rules(
 
 def _broken(planned: StructureRunPlan, options: StructureRuleOptions, *, in_turn: bool) -> list[ConsistencyViolation]:
     accepted = planned.rows.filter(pc.less_equal(planned.rows.column("verdict"), int(ChangeKind.UNCHANGED)))
-    told = [PublishedStructure(**row) for row in accepted.select(_TOLD).to_pylist()]
+    read = [PublishedStructure(**row) for row in accepted.select(_PUBLISHED_COLUMNS).to_pylist()]
     published = {urn: held.content_hash for urn, held in planned.held.items() if held.content_hash != NO_CONTENT}
     final = {urn: held.is_final for urn, held in planned.held.items() if held.is_final is not None}
     gone = {urn for urn, held in planned.plan.changes.items() if held is None}
     shown = [*_shown(planned).to_pylist(), *(urn for urn in planned.held if urn not in gone)]
-    return check_consistency(told, published, options, final=final, gone=gone, shown=shown, in_turn=in_turn)
+    return check_consistency(read, published, options, final=final, gone=gone, shown=shown, in_turn=in_turn)
 
 
 SAMPLES_FILE = "samples.parquet"
-"""The structures that the report names, those of each rule that come first; in the work folder."""
+"""The first structures of each broken rule, which the report names; in the work folder."""
 
 
 def _write_samples(preparation: StageContext, broken: list[ConsistencyViolation]) -> None:
@@ -348,8 +351,8 @@ def _log_first(broken: list[ConsistencyViolation]) -> None:
         _log.warning("%d more break such rules", len(broken) - _BROKEN_SHOWN)
 
 
-def _there_in_the_end(planned: StructureRunPlan) -> int:
-    """How many structures the landing shows, and says nothing of their end after that."""
+def _count_present(planned: StructureRunPlan) -> int:
+    """Returns how many structures the landing contains whose last row is no deletion."""
     last = dict(zip(*(planned.rows.column(name).to_pylist() for name in ("urn", "operation")), strict=True))
     return sum(operation != "delete" for urn, operation in last.items() if urn is not None)
 
@@ -360,7 +363,7 @@ def _shown(planned: StructureRunPlan) -> pa.ChunkedArray:
 
 
 def _unpublished(planned: StructureRunPlan) -> dict[str, int]:
-    """What the registry holds and no topic gets, without anyone being at fault."""
+    """Returns how many structures no topic gets although they break no rule, by reason."""
     inexpressible = pc.sum(pc.equal(planned.rows.column("operation"), "inexpressible")).as_py() or 0
     counted = {
         "inexpressible": inexpressible,

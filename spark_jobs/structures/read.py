@@ -1,4 +1,4 @@
-"""Reading structures: what is selected goes to landing as the registry writes it."""
+"""Reading structures: the selected ones are landed as the registry writes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
 from contexture.storage.quarantine_retry import refused_structures
 from spark_jobs.shared.context import store_of
-from spark_jobs.structures.read_context import Listed, ReadContext, ReadOutcome
+from spark_jobs.structures.read_context import ReadContext, ReadOutcome, RegistryListing
 from spark_jobs.structures.read_log import check_no_pending_outbox, land_deleted, land_logged, land_refused
 from spark_jobs.structures.read_past import land_past
 from spark_jobs.structures.read_snapshot import land_snapshot
@@ -35,123 +35,129 @@ DEFAULT_MEDIA_TYPE = Format.SDMX_ML_2_1.media_type
 def read_structures(
     spark: SparkSession, order: StageOrder, connection: RegistryConnection, watermark: str | None
 ) -> LandingManifest:
-    """Reads the registry into the run's landing folder; a run that has its manifest already is not read again.
+    """Reads the registry into the run's landing folder, unless the landing has its manifest already.
 
     Args:
         spark: the session whose tasks read.
-        order: what to read, and where to put it.
-        connection: the registry.
+        order: of the stage.
+        connection: to the registry.
         watermark: of the last concluded run: a transaction of the registry's log, or its Last-Modified; None reads
             everything.
 
     Raises:
-        RetriableError: the registry or the storage is away or ill, or the registry's answers contradict each other. No
-            manifest is left.
-        ConfigurationError: the registry refuses us, the selection or the format.
+        RetriableError: the registry or the storage failed, or the registry's replies contradict each other. Then the
+            landing has no manifest.
+        ConfigurationError: the registry refuses our credentials, the selection or the format.
     """
     landing = store_of(order).landing(order.run)
     stored = landing.find_manifest()
     if stored is not None:
         return stored
     landing.remove()
-    manifest = _pull(spark, order, connection, watermark)
+    manifest = _read(spark, order, connection, watermark)
     landing.write_manifest(manifest)
     return manifest
 
 
-def _pull(
+def _read(
     spark: SparkSession, order: StageOrder, connection: RegistryConnection, watermark: str | None
 ) -> LandingManifest:
     started_at = datetime.now(UTC)
     source = SdmxPublication.of(order.publication).source
     with open_registry(connection, flavour=source.flavour) as registry:
         registry.probe()
-        intake = ReadContext(
+        context = ReadContext(
             registry,
-            _reading(order, connection, registry),
+            _read_task(order, connection, registry),
             [Selector.parse(text) for text in source.select],
-            _sent(order),
+            _sent_urns(order),
             readers=source.parallel_readers,
             read_shares=partial(read_in_tasks, spark),
         )
-        outcome = _land(intake, order, watermark, started_at)
-        intake.close()
-    # The times of a backfill are those of its interval: rules about age mean the time that is sent again, not today.
+        outcome = _land(context, order, watermark, started_at)
+        context.close()
+    # The times of a backfill are those of its interval, because rules about age refer to that time, not to today.
     times = order.interval if order.mode == "backfill" and order.interval else (started_at, datetime.now(UTC))
     return LandingManifest(
         run=order.run,
         mode=order.mode,
         source=registry.address,
-        queries=tuple(intake.queries),
+        queries=tuple(context.queries),
         watermark_from=watermark,
         watermark_to=outcome.watermark,
-        rows=intake.tally.rows,
+        rows=context.totals.rows,
         present=0,
         source_count=outcome.source_count,
         complete=outcome.complete,
         started_at=times[0],
         finished_at=times[1],
         broker_time=None,
-        files=intake.tally.files,
-        digest=intake.digest,
+        files=context.totals.files,
+        digest=context.digest,
         registry_transaction=outcome.transaction,
         retried=None if order.retry is None else order.retry.outbox,
         missing=outcome.missing,
-        skipped_transactions=outcome.left_out,
+        skipped_transactions=outcome.skipped_transactions,
     )
 
 
-def _land(intake: ReadContext, order: StageOrder, watermark: str | None, started_at: datetime) -> ReadOutcome:
+def _land(context: ReadContext, order: StageOrder, watermark: str | None, started_at: datetime) -> ReadOutcome:
     if order.mode == "backfill" and order.interval is not None:
-        return land_past(intake, order, order.interval, _moved(order))
-    return land(intake, order, watermark, started_at, _moved(order))
+        return land_past(context, order, order.interval, _version_moves(order))
+    return land(context, order, watermark, started_at, _version_moves(order))
 
 
 def land(
-    intake: ReadContext, order: StageOrder, watermark: str | None, started_at: datetime, moved: Moved = no_version_moves
+    context: ReadContext,
+    order: StageOrder,
+    watermark: str | None,
+    started_at: datetime,
+    moved: Moved = no_version_moves,
 ) -> ReadOutcome:
-    """Lands what an order asks for: what the log shows after the watermark, a snapshot, or what was refused before.
+    """Lands what an order requests: the log after the watermark, a snapshot, or refused structures.
 
     Raises:
-        DefectError: the order is one that reads no registry.
-        ContextureError: the registry failed, or its answers contradict each other.
+        DefectError: the mode of the order reads no registry.
+        ContextureError: the registry failed, or its replies contradict each other.
     """
     if order.mode not in {"full", "changes"}:
         raise DefectError(f"mode {order.mode} reads no registry", next_step="report this", run=order.run)
     if order.retry is not None:
-        return land_refused(intake, refused_structures(store_of(order), order, order.retry), watermark)
-    registry = intake.registry
+        return land_refused(context, refused_structures(store_of(order), order, order.retry), watermark)
+    registry = context.registry
     since = None if order.mode == "full" or order.baseline else watermark
     after = transaction_of(since)
     if registry.has_log and after is not None:
-        return land_logged(intake, after, moved)
+        return land_logged(context, after, moved)
     if registry.has_log and order.log_sent_to is not None:
-        check_no_pending_outbox(registry, intake.selectors, order.log_sent_to)
-    # What happens while everything is read is told by the next run too.
+        check_no_pending_outbox(registry, context.selectors, order.log_sent_to)
+    # The log is read first, so the next run publishes again what happens while everything is read.
     newest = registry.transactions(None).newest if registry.has_log else None
-    before = intake.listed()
-    if since is not None and newest is None and after is None and _is_unchanged(intake, before, since):
+    before = context.list_structures()
+    if since is not None and newest is None and after is None and _is_unchanged(context, before, since):
         return ReadOutcome(since, len(before.selected), complete=False)
-    held = land_snapshot(intake, before)
+    held = land_snapshot(context, before)
     known = transaction_of(watermark)
     if registry.has_log and known is not None:
-        land_deleted(intake, held, known)
+        land_deleted(context, held, known)
     reached = settled(before.last_modified, started_at) if newest is None else str(newest)
     return ReadOutcome(reached, len(held.selected), complete=True, transaction=newest)
 
 
-def _moved(order: StageOrder) -> Moved:
+def _version_moves(order: StageOrder) -> Moved:
     routes = SdmxPublication.of(order.publication).topics.routes
     return partial(newly_routed, Router(routes)) if routes else no_version_moves
 
 
-def _is_unchanged(intake: ReadContext, before: Listed, since: str) -> bool:
-    """Whether the registry says that nothing was added, modified or deleted; all that was sent has to be there, for it
-    need not have noticed a deletion."""
-    return intake.sent.keys() <= before.selected.keys() and intake.registry.unchanged_since(since)
+def _is_unchanged(context: ReadContext, before: RegistryListing, since: str) -> bool:
+    """Returns whether the registry reports no addition, change or deletion, and lists all that was sent.
+
+    The list is compared because a registry may not report a deletion.
+    """
+    return context.sent.keys() <= before.selected.keys() and context.registry.unchanged_since(since)
 
 
-def _reading(order: StageOrder, connection: RegistryConnection, registry: Registry) -> ReadTask:
+def _read_task(order: StageOrder, connection: RegistryConnection, registry: Registry) -> ReadTask:
     publication = SdmxPublication.of(order.publication)
     source = publication.source
     media_type = source.media_type or DEFAULT_MEDIA_TYPE
@@ -169,8 +175,8 @@ def _reading(order: StageOrder, connection: RegistryConnection, registry: Regist
     )
 
 
-def _sent(order: StageOrder) -> list[str]:
-    """URNs that the target holds."""
+def _sent_urns(order: StageOrder) -> list[str]:
+    """Returns the URNs that the target has."""
     state = store_of(order).state
     identities = state.table(state.pointer(), ["identity"]).column("identity").to_pylist()
     return [identity.decode() for identity in identities]

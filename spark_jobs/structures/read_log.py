@@ -1,7 +1,7 @@
-"""Reading what the registry's log requires, and again what a rule refused before.
+"""Reading the changes of the registry's log, and rereading structures that a rule refused.
 
-Only what nothing has changed since then is read. All else is told by the next run, at its own place: told now, it would
-stand before the transactions that lie between.
+Refused structures are read again only if nothing has changed them since. Otherwise the next run publishes them in their
+order: published now, they would come before the transactions in between.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from contexture.sources.sdmx.reading.steps import (
     transaction_of,
 )
 from contexture.sources.sdmx.registry import Log, LogResetError, Registry, RegistryTransaction
-from spark_jobs.structures.read_context import Listed, ReadContext, ReadOutcome
+from spark_jobs.structures.read_context import ReadContext, ReadOutcome, RegistryListing
 from spark_jobs.structures.read_snapshot import (
     check_empty_reply,
     confirm_absent,
@@ -33,31 +33,32 @@ from spark_jobs.structures.read_snapshot import (
     land_rest,
     missing_from_list,
 )
-from spark_jobs.structures.read_tasks import One
+from spark_jobs.structures.read_tasks import SingleQuery
 
 
-def check_no_pending_outbox(registry: Registry, selectors: Sequence[Selector], told: int) -> None:
-    """Returns when the others have told all that the log says about what is selected.
+def check_no_pending_outbox(registry: Registry, selectors: Sequence[Selector], sent_to: int) -> None:
+    """Checks that other instances have published every transaction of the log that concerns a selected structure.
 
-    An instance that has only noted what is there would not show what they still have to; and once it had told something
-    later, they would take theirs for told.
+    A first run that only records the registry's content would not publish those transactions. Once it had published
+    later ones, the other instances would take theirs as published.
 
     Args:
         registry: with a log.
         selectors: of the publication; none select everything.
-        told: the registry transaction up to which the log is told.
+        sent_to: the registry transaction up to which the log was published.
 
     Raises:
-        RetriableError: something is not told yet.
+        RetriableError: a transaction is not published yet.
     """
-    log = registry.transactions(told)
+    log = registry.transactions(sent_to)
     pending = [transaction.id for transaction in log.transactions if _concerns(transaction, selectors)]
     if not pending and log.gap_until is None:
         return
     raise RetriableError(
-        f"another instance has published this registry up to transaction {told} of {log.newest}, and not all "
+        f"another instance has published this registry up to transaction {sent_to} of {log.newest}, but not all "
         "that came after it",
-        next_step="wait until it has, and this run will note what is there; if it is gone, start a run in mode full",
+        next_step="wait until it has, and this run records what is there; if that instance is gone, start a run in "
+        "mode full",
         registry=registry.address,
     )
 
@@ -70,138 +71,142 @@ def _concerns(transaction: RegistryTransaction, selectors: Sequence[Selector]) -
 _log = logging.getLogger(__name__)
 
 
-def land_logged(intake: ReadContext, after: int, moved: Moved = no_version_moves) -> ReadOutcome:
+def land_logged(context: ReadContext, after: int, moved: Moved = no_version_moves) -> ReadOutcome:
     """Lands what happened after a transaction.
 
-    What the log can no longer tell is landed as one transaction, with the id of the last one of the gap: what is meant
-    as it is now. Then the landing is complete: what was sent, and no row names but deletions, is gone.
+    A gap at the start of the log is landed as one transaction with the id of its last one: the selected structures with
+    their present content. Then the landing is complete: a sent structure is gone if no row but a deletion names it.
 
     Args:
-        intake: where it is landed.
-        after: id of the last transaction that is known.
-        moved: says what a transaction brings to further topics.
+        context: of the read.
+        after: id of the last known transaction.
+        moved: returns what a transaction moves to further topics.
 
     Raises:
-        ContextureError: the registry failed, or its answers contradict each other.
+        ContextureError: the registry failed, or its replies contradict each other.
     """
-    if reached(intake.registry.transactions(after), after) == after:
-        return ReadOutcome(str(after), len(intake.sent), complete=False, transaction=after)
-    listed = intake.listed()
-    # Asked again, so that it tells all that the list shows.
-    log = intake.registry.transactions(after)
-    intake.queries.append(f"transactions after {after}")
-    meaning = SelectedStructures(
-        intake.selectors, (*listed.urns, *changed_urns(log.transactions).values(), *intake.sent.values())
+    if reached(context.registry.transactions(after), after) == after:
+        return ReadOutcome(str(after), len(context.sent), complete=False, transaction=after)
+    listed = context.list_structures()
+    # Read again, so that the log contains every change that the list shows.
+    log = context.registry.transactions(after)
+    context.queries.append(f"transactions after {after}")
+    selection = SelectedStructures(
+        context.selectors, (*listed.urns, *changed_urns(log.transactions).values(), *context.sent.values())
     )
-    _land_steps(intake, _planned(intake, log, meaning, listed, after, moved))
-    check_empty_reply(intake, listed)
-    intake.registry.probe()
-    told = reached(log, after)
-    return ReadOutcome(str(told), len(listed.selected), complete=log.gap_until is not None, transaction=told)
+    _land_steps(context, _plan_steps(context, log, selection, listed, after, moved))
+    check_empty_reply(context, listed)
+    context.registry.probe()
+    newest = reached(log, after)
+    return ReadOutcome(str(newest), len(listed.selected), complete=log.gap_until is not None, transaction=newest)
 
 
-def land_deleted(intake: ReadContext, listed: Listed, after: int) -> None:
-    """Lands, behind a snapshot, what the log says was deleted, and is gone.
+def land_deleted(context: ReadContext, listed: RegistryListing, after: int) -> None:
+    """Lands, after a snapshot, deletions of the log whose structures are gone.
 
-    Another instance may have published it, and not yet its deletion; what this one sent need not have it.
+    Another instance may have published such a structure, and not yet its deletion; the state of this one may lack it.
 
     Args:
-        intake: where it is landed.
-        listed: what the registry lists after the snapshot.
-        after: id of the last transaction that is known.
+        context: of the read.
+        listed: the registry's list after the snapshot.
+        after: id of the last known transaction.
     """
     try:
-        log = intake.registry.transactions(after)
+        log = context.registry.transactions(after)
     except LogResetError:
-        # It is another log than the one that is known: only what is there now counts.
+        # The registry has another log now, so only its present content counts.
         return
     deleted = by_name(urn for transaction in log.transactions for urn in transaction.deleted)
-    meaning = SelectedStructures(intake.selectors, deleted.values())
+    selection = SelectedStructures(context.selectors, deleted.values())
     for name, urn in deleted.items():
-        if name not in listed.held and name not in intake.tally.landed and meaning.among([name]):
-            intake.delete(urn, intake.place())
+        if name not in listed.held and name not in context.totals.landed and selection.among([name]):
+            context.delete(urn, context.next_position())
 
 
-def _planned(
-    intake: ReadContext, log: Log, meaning: SelectedStructures, listed: Listed, after: int, moved: Moved
+def _plan_steps(
+    context: ReadContext, log: Log, selection: SelectedStructures, listed: RegistryListing, after: int, moved: Moved
 ) -> tuple[LogStep, ...]:
-    selected: Names = intake.sent
-    held = held_before(log.transactions, listed.held, intake.sent)
+    selected: Names = context.sent
+    held = held_before(log.transactions, listed.held, context.sent)
     if log.gap_until is not None:
-        selected = _close_gap(intake, log, log.gap_until, meaning, listed)
+        selected = _close_gap(context, log, log.gap_until, selection, listed)
     more_to_come = log.newest > reached(log, after)
-    return steps(log.transactions, meaning, held=held, selected=selected, more_to_come=more_to_come, moved=moved)
+    return steps(log.transactions, selection, held=held, selected=selected, more_to_come=more_to_come, moved=moved)
 
 
-def _close_gap(intake: ReadContext, log: Log, gap_until: int, meaning: SelectedStructures, listed: Listed) -> Names:
-    """Lands what happened in the gap, as far as it can still be seen; gives what was meant at its end."""
-    _log.warning("the log of %s lacks entries up to %d: catching up", intake.registry.address, gap_until)
-    found = plan_gap_recovery(log.transactions, meaning, held=tuple(listed.held), sent=intake.sent)
-    intake.read_selected(found.read, gap_until)
-    after = intake.listed()
-    land_rest(intake, found.read, gap_until)
-    confirm_absent(intake, [*found.absent.values(), *missing_from_list(intake, listed, after)])
+def _close_gap(
+    context: ReadContext, log: Log, gap_until: int, selection: SelectedStructures, listed: RegistryListing
+) -> Names:
+    """Lands the net change of a gap in the log; returns the structures that were selected at its end."""
+    _log.warning("the log of %s lacks entries up to %d: catching up", context.registry.address, gap_until)
+    found = plan_gap_recovery(log.transactions, selection, held=tuple(listed.held), sent=context.sent)
+    context.read_selected(found.read, gap_until)
+    after = context.list_structures()
+    land_rest(context, found.read, gap_until)
+    confirm_absent(context, [*found.absent.values(), *missing_from_list(context, listed, after)])
     return found.selected
 
 
-def _land_steps(intake: ReadContext, planned: Iterable[LogStep]) -> None:
-    questions: list[One] = []
+def _land_steps(context: ReadContext, planned: Iterable[LogStep]) -> None:
+    queries: list[SingleQuery] = []
     may_be_gone: set[int] = set()
     for step in planned:
         number, at = step.transaction.id, step.transaction.at
         for wanted in step.read:
-            questions.append(One(intake.place(number, at), wanted.urn, as_of=at))
+            queries.append(SingleQuery(context.next_position(number, at), wanted.urn, as_of=at))
             if wanted.may_be_gone:
-                may_be_gone.add(questions[-1].place.number)
+                may_be_gone.add(queries[-1].position.number)
         for urn in step.delete:
-            intake.delete(urn, intake.place(number, at))
-    _ask_twice(intake, questions, may_be_gone)
+            context.delete(urn, context.next_position(number, at))
+    _read_with_fallback(context, queries, may_be_gone)
 
 
-def _ask_twice(intake: ReadContext, questions: list[One], may_be_gone: set[int]) -> None:
-    """Asks for structures as they were; one that wasn't there then, and should have been, as it is now."""
-    gone = [question for question in intake.ask(questions) if question.place.number not in may_be_gone]
-    for question in gone:
-        intake.tally.gone.pop(question.place.number)
-    missing = intake.ask([One(question.place, question.urn) for question in gone])
+def _read_with_fallback(context: ReadContext, queries: list[SingleQuery], may_be_gone: set[int]) -> None:
+    """Reads structures as of their transactions, and as they are now if they were absent but should not have been."""
+    gone = [query for query in context.run_queries(queries) if query.position.number not in may_be_gone]
+    for query in gone:
+        context.totals.gone.pop(query.position.number)
+    missing = context.run_queries([SingleQuery(query.position, query.urn) for query in gone])
     if missing:
-        urns = [question.urn for question in missing]
-        raise contradictory_reply_error(intake.registry.address, "reports a change of, and then does not hold,", urns)
+        urns = [query.urn for query in missing]
+        raise contradictory_reply_error(context.registry.address, "reports a change of, and then does not hold,", urns)
 
 
 _RUN_FIRST = "start a run without retry_quarantine: it reads these structures too, under today's rules"
 
 
-def land_refused(intake: ReadContext, urns: Sequence[str], watermark: str | None) -> ReadOutcome:
-    """Lands those of the structures that are still meant, and that nothing has changed since the last run.
+def land_refused(context: ReadContext, urns: Sequence[str], watermark: str | None) -> ReadOutcome:
+    """Lands those refused structures that are still selected, and that nothing has changed since the last run.
 
     Args:
-        intake: where they are landed.
-        urns: of what was refused.
+        context: of the read.
+        urns: of the refused structures.
         watermark: of the last concluded run.
 
     Raises:
-        ConfigurationError: the log no longer tells all that happened since.
-        RetriableError: a structure was changed while it was read, or the registry's answers contradict each other.
+        ConfigurationError: the log no longer contains all that happened since.
+        RetriableError: a structure was changed while it was read, or the registry's replies contradict each other.
     """
-    after = _place(intake, watermark)
-    listed = intake.listed()
-    later = _changed_after(intake, after)
+    after = _known_transaction(context, watermark)
+    listed = context.list_structures()
+    later = _changed_after(context, after)
     names = [name for name in map(same_artefact, urns) if name in listed.selected and name not in later]
-    intake.queries.append(f"{len(names)} of {len(urns)} structures that were refused")
-    _log.info("%d of %d structures are read again; others are gone or left to the next run", len(names), len(urns))
-    gone = intake.read_one_by_one(listed.selected[name] for name in names)
-    _check_unchanged(intake, names, after)
+    context.queries.append(f"{len(names)} of {len(urns)} structures that were refused")
+    _log.info(
+        "%d of %d structures are read again; the others are gone, or the next run reads them", len(names), len(urns)
+    )
+    gone = context.read_singly(listed.selected[name] for name in names)
+    _check_unchanged(context, names, after)
     if gone:
-        raise contradictory_reply_error(intake.registry.address, "lists, and then does not hold,", gone)
-    check_empty_reply(intake, listed)
-    intake.registry.probe()
+        raise contradictory_reply_error(context.registry.address, "lists, and then does not hold,", gone)
+    check_empty_reply(context, listed)
+    context.registry.probe()
     return ReadOutcome(None, 0, complete=False, transaction=after)
 
 
-def _place(intake: ReadContext, watermark: str | None) -> int | None:
-    """The transaction up to which the target knows the registry; None where it numbers none."""
-    if not intake.registry.has_log:
+def _known_transaction(context: ReadContext, watermark: str | None) -> int | None:
+    """Returns the transaction up to which the target is current; None: the registry has no log."""
+    if not context.registry.has_log:
         return None
     after = transaction_of(watermark)
     if after is None:
@@ -209,11 +214,11 @@ def _place(intake: ReadContext, watermark: str | None) -> int | None:
     return after
 
 
-def _changed_after(intake: ReadContext, after: int | None) -> frozenset[str]:
-    """Names of what the log says was changed or deleted after a transaction."""
+def _changed_after(context: ReadContext, after: int | None) -> frozenset[str]:
+    """Returns the names of structures that the log reports as changed or deleted after a transaction."""
     if after is None:
         return frozenset()
-    log = intake.registry.transactions(after)
+    log = context.registry.transactions(after)
     if log.gap_until is not None:
         raise ConfigurationError(
             f"the registry's log no longer has all that happened after transaction {after}", next_step=_RUN_FIRST
@@ -226,8 +231,8 @@ def _changed_after(intake: ReadContext, after: int | None) -> frozenset[str]:
     return frozenset(changed_urns(log.transactions))
 
 
-def _check_unchanged(intake: ReadContext, names: Iterable[str], after: int | None) -> None:
-    changed = _changed_after(intake, after).intersection(names)
+def _check_unchanged(context: ReadContext, names: Iterable[str], after: int | None) -> None:
+    changed = _changed_after(context, after).intersection(names)
     if changed:
         raise RetriableError(
             f"{min(changed)} was changed while it was read",

@@ -1,7 +1,7 @@
-"""Reading every selected structure so surely that what is missing may count as deleted.
+"""Reading every selected structure so reliably that a missing structure counts as deleted.
 
-What the registry lists before and after the read, what it gives in bulk, and what it says of one structure must agree;
-an answer that is empty or half contradicts one of the others.
+The lists before and after the read, the bulk replies and the single replies must agree. An empty or incomplete reply
+contradicts one of the others.
 """
 
 from __future__ import annotations
@@ -11,125 +11,125 @@ from itertools import islice
 
 from contexture.errors import RetriableError
 from contexture.sources.sdmx.reading.scope import Names
-from spark_jobs.structures.read_context import Listed, ReadContext
+from spark_jobs.structures.read_context import ReadContext, RegistryListing
 
 
 def contradictory_reply_error(registry: str, what: str, urns: Sequence[str]) -> RetriableError:
-    """The error of a registry whose answers contradict each other.
+    """Returns the error of a registry whose replies contradict each other.
 
     Args:
         registry: its address.
-        what: what it did with these structures, such as `lists, and does not give,`.
+        what: the contradiction, as a verb before the structures, such as `lists, and then does not hold,`.
         urns: of the structures.
     """
     more = f" and {len(urns) - 1:,} more" if len(urns) > 1 else ""
     return RetriableError(
         f"half answer: the registry at {registry} {what} {urns[0]}{more}",
-        next_step="retry: it may have changed meanwhile; if this stays, look into the registry's log. Nothing was sent "
-        "or deleted",
+        next_step="retry, because the registry may have changed; if the error persists, check the registry's log. "
+        "Nothing was sent or deleted",
         registry=registry,
     )
 
 
-_KINDS_TRIED = 5
+_KINDS_CHECKED = 5
 
 
-def land_snapshot(intake: ReadContext, before: Listed) -> Listed:
-    """Lands every structure that is meant.
+def land_snapshot(context: ReadContext, before: RegistryListing) -> RegistryListing:
+    """Lands every selected structure.
 
-    Every one was landed, or is marked as inexpressible; what was sent and isn't among them was asked for alone, and the
-    registry says that it holds no such thing, or holds it and it isn't meant.
+    Afterwards each is landed, or marked as inexpressible. Each other structure that was sent is listed but no longer
+    selected, or is absent, which a single query has confirmed.
 
     Args:
-        intake: where it is landed.
-        before: what the registry lists.
+        context: of the read.
+        before: the registry's list before the read.
 
     Returns:
-        What it lists afterwards.
+        The list after the read.
 
     Raises:
-        ContextureError: the registry failed, or its answers contradict each other.
+        ContextureError: the registry failed, or its replies contradict each other.
     """
-    intake.read_selected(before.selected)
-    # Of two answers in succession one is true: what neither list has was not there at the time of one of them.
-    earlier, after = intake.listed(), intake.listed()
-    land_rest(intake, after.selected)
-    land_unless_gone(intake, {**before.selected, **earlier.selected}, after)
-    absent = [urn for name, urn in intake.sent.items() if name not in after.held and name not in intake.tally.landed]
-    confirm_absent(intake, [*absent, *missing_from_list(intake, before, earlier, after)])
-    check_empty_reply(intake, after)
-    intake.registry.probe()
+    context.read_selected(before.selected)
+    # Of two successive lists one is complete: a structure in neither was absent at the time of one of them.
+    earlier, after = context.list_structures(), context.list_structures()
+    land_rest(context, after.selected)
+    land_unless_gone(context, {**before.selected, **earlier.selected}, after)
+    absent = [urn for name, urn in context.sent.items() if name not in after.held and name not in context.totals.landed]
+    confirm_absent(context, [*absent, *missing_from_list(context, before, earlier, after)])
+    check_empty_reply(context, after)
+    context.registry.probe()
     return after
 
 
-def land_rest(intake: ReadContext, selected: Names, transaction: int | None = None) -> None:
-    """Lands those of the structures that were not landed yet, asked for one by one.
+def land_rest(context: ReadContext, selected: Names, transaction: int | None = None) -> None:
+    """Lands those of the structures that were not landed yet, by single queries.
 
     Raises:
-        RetriableError: the registry lists one of them, and says that it does not hold it.
+        RetriableError: the registry lists one of them, and reports it as absent.
     """
-    missing = [urn for name, urn in selected.items() if name not in intake.tally.landed]
-    gone = intake.read_one_by_one(missing, transaction)
+    missing = [urn for name, urn in selected.items() if name not in context.totals.landed]
+    gone = context.read_singly(missing, transaction)
     if gone:
-        raise contradictory_reply_error(intake.registry.address, "lists, and then does not hold,", gone)
+        raise contradictory_reply_error(context.registry.address, "lists, and then does not hold,", gone)
 
 
-def land_unless_gone(intake: ReadContext, selected: Names, after: Listed) -> None:
-    """Lands those of earlier lists that the last one lacks and that were not landed; they may be gone by now.
-
-    Raises:
-        RetriableError: the registry holds one of them, and then says that it does not.
-    """
-    unsure = [name for name in selected if name not in after.held and name not in intake.tally.landed]
-    there = frozenset(intake.look_for(selected[name] for name in unsure))
-    land_rest(intake, {name: selected[name] for name in unsure if selected[name] in there})
-
-
-def confirm_absent(intake: ReadContext, urns: Iterable[str]) -> None:
-    """Asks for structures that the registry does not list.
+def land_unless_gone(context: ReadContext, selected: Names, after: RegistryListing) -> None:
+    """Lands structures of earlier lists that the last list lacks and that were not landed, if they are still there.
 
     Raises:
-        RetriableError: it holds one of them all the same.
+        RetriableError: the registry has one of them, and then reports it as absent.
     """
-    there = intake.look_for(urns)
+    unsure = [name for name in selected if name not in after.held and name not in context.totals.landed]
+    there = frozenset(context.search(selected[name] for name in unsure))
+    land_rest(context, {name: selected[name] for name in unsure if selected[name] in there})
+
+
+def confirm_absent(context: ReadContext, urns: Iterable[str]) -> None:
+    """Checks that structures are absent that the registry does not list.
+
+    Raises:
+        RetriableError: the registry has one of them.
+    """
+    there = context.search(urns)
     if there:
-        raise contradictory_reply_error(intake.registry.address, "does not list, and yet holds,", there)
+        raise contradictory_reply_error(context.registry.address, "does not list, and yet holds,", there)
 
 
-def check_empty_reply(intake: ReadContext, listed: Listed) -> None:
-    """Makes sure that "there is none" is no word that the registry has for everything.
+def check_empty_reply(context: ReadContext, listed: RegistryListing) -> None:
+    """Checks that the registry does not report every structure as absent.
 
-    Where it has said so, in whatever way, it has to give a structure that is surely there when asked for that alone.
+    If it has reported any structure as absent or inexpressible, a single query for an existing one must return it.
 
     Raises:
-        RetriableError: it gives none of them.
+        RetriableError: the registry returns none of the existing structures.
     """
-    if not intake.lacks_some or intake.gives_single_structures:
+    if not context.has_negative_reply or context.has_single_reply:
         return
-    sure = _surely_there(intake, listed)
-    if not any(intake.gives(urn) for urn in sure):
+    existing = _existing_structures(context, listed)
+    if not any(context.can_read_singly(urn) for urn in existing):
         raise contradictory_reply_error(
-            intake.registry.address, "lists, and does not give when asked for it alone,", sure
+            context.registry.address, "lists, and does not give when asked for it alone,", existing
         )
 
 
-def _surely_there(intake: ReadContext, listed: Listed) -> list[str]:
-    """One that it has just given; or one that it gave before, and one of each kind."""
-    if intake.tally.landed:
-        return [next(iter(intake.tally.landed.values()))]
-    sent = (urn for name, urn in listed.held.items() if name in intake.sent)
+def _existing_structures(context: ReadContext, listed: RegistryListing) -> list[str]:
+    """Returns a structure that was just landed; if there is none, one that was sent before and one of each kind."""
+    if context.totals.landed:
+        return [next(iter(context.totals.landed.values()))]
+    sent = (urn for name, urn in listed.held.items() if name in context.sent)
     kinds = {_kind(urn): urn for urn in listed.held.values()}
-    return [*islice(sent, 1), *islice(kinds.values(), _KINDS_TRIED)]
+    return [*islice(sent, 1), *islice(kinds.values(), _KINDS_CHECKED)]
 
 
-def missing_from_list(intake: ReadContext, *lists: Listed) -> list[str]:
-    """What replies held although no list has it.
+def missing_from_list(context: ReadContext, *lists: RegistryListing) -> list[str]:
+    """Returns structures that replies contained, and no list contains.
 
-    A kind that no list has at all is one that the format has another name for; its structures are listed by that.
+    Kinds that no list contains are ignored, because the format has another name for them, which the lists use.
     """
     listed = {name for each in lists for name in each.held}
     kinds = {_kind(name) for name in listed}
-    return [urn for name, urn in intake.tally.others.items() if name not in listed and _kind(name) in kinds]
+    return [urn for name, urn in context.totals.others.items() if name not in listed and _kind(name) in kinds]
 
 
 def _kind(urn: str) -> str:

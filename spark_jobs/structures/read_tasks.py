@@ -1,4 +1,4 @@
-"""The queries of a read distributed over Spark's tasks: small rows come back, bodies stay in files of the tasks."""
+"""The queries of a read, run by Spark's tasks: they return small rows, and write bodies to files of their own."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROW_BITS = 24
-"""Rows of one question that an ordinal has room for: 2 to the power of this."""
+"""An ordinal has room for 2 to the power of this many rows of one query."""
 
-What = Literal["landed", "other", "there", "gone", "inexpressible", "file"]
-"""What a task shows.
+ResultKind = Literal["landed", "other", "there", "gone", "inexpressible", "file"]
+"""The kind of a task's result.
 
-- `landed`: this structure is in the task's file.
-- `other`: a reply held this one too, which was not wanted.
-- `there`, `gone`: the registry holds this one, or says that it doesn't.
-- `inexpressible`: it holds this one, and the format can't express it.
+- `landed`: the structure is in the task's file.
+- `other`: a reply contained the structure, which was not wanted.
+- `there`, `gone`: the registry has the structure, or reports that it does not.
+- `inexpressible`: the registry has the structure, but cannot write it in the format.
 - `file`: the name of a file, its rows (`number`) and its SHA-256 (`detail`).
 """
 
 
 @dataclass(frozen=True, slots=True)
 class RowPosition:
-    """Where the rows of an answer stand in landing.
+    """The position that the rows of a reply have in landing.
 
     Attributes:
-        number: of the question; the upper part of its rows' ordinals.
-        transaction, at: id and time of the registry's transaction that they are told by.
+        number: of the query, which is the upper part of the ordinals of its rows.
+        transaction, at: id and time of the registry's transaction that the rows belong to.
     """
 
     number: int
@@ -61,78 +61,77 @@ class RowPosition:
     at: datetime | None = None
 
     def ordinal(self, row: int = 0) -> int:
-        """Of a row within the answer."""
+        """Returns the ordinal of a row of the reply."""
         return (self.number << ROW_BITS) + row
 
 
 @dataclass(frozen=True, slots=True)
-class Many:
-    """A bounded question whose answer holds many structures; those that are wanted are landed."""
+class BulkQuery:
+    """A bounded query for many structures, of which the wanted ones are landed."""
 
-    place: RowPosition
-    query: StructureQuery
+    position: RowPosition
+    selection: StructureQuery
 
 
 @dataclass(frozen=True, slots=True)
-class One:
-    """A question about one structure.
+class SingleQuery:
+    """A query for one structure.
 
     Attributes:
-        as_of: the moment it is wanted of; None: as it is now.
-        lands: False asks only whether it is there.
+        as_of: the time whose content is wanted; None reads the present content.
+        lands: False checks only whether the registry has the structure.
     """
 
-    place: RowPosition
+    position: RowPosition
     urn: str
     as_of: datetime | None = None
     lands: bool = True
 
 
-Question = Many | One
+TaskQuery = BulkQuery | SingleQuery
 
 
 @dataclass(frozen=True, slots=True)
 class TaskShare:
-    """What one task asks, one question after the other, and the name of the file that it writes."""
+    """The queries that one task runs in order, and the name of the file that it writes."""
 
     file: str
-    questions: tuple[Question, ...]
+    queries: tuple[TaskQuery, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """One thing that a task shows; `number` is that of the question, except for files."""
+    """One result of a task; `number` is that of the query, except for files."""
 
-    what: What
+    kind: ResultKind
     urn: str = ""
     number: int = 0
     detail: str | None = None
 
 
-def shared_out(questions: Sequence[Question], readers: int, names: Sequence[str]) -> tuple[TaskShare, ...]:
-    """The questions dealt out to as many tasks as may read at once, in turn, so that long answers meet short ones."""
-    tasks = min(readers, len(questions))
-    return tuple(TaskShare(names[task], tuple(questions[task::tasks])) for task in range(tasks))
+def share_queries(queries: Sequence[TaskQuery], readers: int, names: Sequence[str]) -> tuple[TaskShare, ...]:
+    """Distributes the queries in turn over as many tasks as may read, so that each task has long and short replies."""
+    tasks = min(readers, len(queries))
+    return tuple(TaskShare(names[task], tuple(queries[task::tasks])) for task in range(tasks))
 
 
-_TRIES = 2
+_ATTEMPTS = 2
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadTask:
-    """What all tasks of a pull know.
+    """The settings that all tasks of a read share.
 
     Attributes:
-        connection, flavour: of the registry; a flavour that is known is not asked for again.
+        connection, flavour: of the registry; a known flavour is not detected again.
         media_type: the format that structures are read in.
-        splits: replies are split; else each holds one structure and is taken as it is.
-        others: media types in which structures are read that the registry doesn't write in the first one; they are
-            converted later.
-        target: the format that they are converted into, whose names they go by.
-        landing: where the files go.
-        wanted: names of the structures that are landed from replies that hold many.
-        pause_seconds: between two questions of a task.
+        splits: whether replies are split; otherwise each holds one structure and is landed as it is.
+        others: media types for structures that the registry does not write in the first one; they are converted later.
+        target: the format that these are converted into, and whose names they are published by.
+        landing: the folder of the files.
+        wanted: names of the structures that are landed from replies with many structures.
+        pause_seconds: between two queries of a task.
         deadline_seconds: how long a task may read.
         opening: opens the registry.
     """
@@ -151,131 +150,131 @@ class ReadTask:
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """All media types in which structures are read, the one that is wanted first."""
+        """All media types in which structures are read, the wanted one first."""
         return (self.media_type, *self.others)
 
     def named(self, urn: str) -> str:
-        """The URN that a structure is published by."""
+        """Returns the URN that a structure is published by."""
         return named_in(urn, self.target) if self.target else urn
 
 
-def read_share(reading: ReadTask, share: TaskShare) -> list[TaskResult]:
-    """Asks what a task is to ask, and writes its file.
+def read_share(task: ReadTask, share: TaskShare) -> list[TaskResult]:
+    """Runs the queries of a task, and writes its file.
 
     Raises:
-        ContextureError: of the registry, the storage or the deadline. Nothing is left then.
+        ContextureError: the registry or the storage failed, or the deadline has passed. Then there is no file.
     """
     with (
         tempfile.TemporaryDirectory(prefix="contexture-") as scratch,
-        reading.opening(reading.connection, flavour=reading.flavour) as registry,
-        landing_file(reading.landing, share.file) as file,
+        task.opening(task.connection, flavour=task.flavour) as registry,
+        landing_file(task.landing, share.file) as file,
     ):
-        reader = _Reader(reading, registry, Path(scratch) / "reply", file)
-        for place, question in enumerate(share.questions):
-            reader.wait(first=place == 0)
-            reader.ask(question)
-    return [*reader.told, TaskResult("file", share.file, file.rows, file.sha256)]
+        reader = _Reader(task, registry, Path(scratch) / "reply", file)
+        for number, query in enumerate(share.queries):
+            reader.wait(first=number == 0)
+            reader.run(query)
+    return [*reader.results, TaskResult("file", share.file, file.rows, file.sha256)]
 
 
 class _Reader:
-    """Asks one question at a time; the reply lies in a file, and one structure at a time in memory."""
+    """A reader that runs one query at a time, with the reply in a file and one structure in memory."""
 
-    def __init__(self, reading: ReadTask, registry: Registry, into: Path, file: LandingFile) -> None:
-        self._reading = reading
+    def __init__(self, task: ReadTask, registry: Registry, into: Path, file: LandingFile) -> None:
+        self._task = task
         self._registry = registry
         self._into = into
         self._file = file
-        self._ends = time.monotonic() + reading.deadline_seconds
-        self.told: list[TaskResult] = []
+        self._ends = time.monotonic() + task.deadline_seconds
+        self.results: list[TaskResult] = []
 
     def wait(self, *, first: bool) -> None:
-        """Leaves the registry alone for a while, unless it has taken too long already."""
-        if not first and self._reading.pause_seconds:
-            time.sleep(self._reading.pause_seconds)
+        """Waits between two queries, and checks the deadline."""
+        if not first and self._task.pause_seconds:
+            time.sleep(self._task.pause_seconds)
         if time.monotonic() > self._ends:
             raise RetriableError(
-                f"reading {self._registry.address} takes longer than {self._reading.deadline_seconds:g} s",
-                next_step="give it longer by source.walk_deadline_seconds, or read with more source.parallel_readers",
+                f"reading {self._registry.address} takes longer than {self._task.deadline_seconds:g} s",
+                next_step="increase source.walk_deadline_seconds, or source.parallel_readers",
             )
 
-    def ask(self, question: Many | One) -> None:
-        """Asks one question, and keeps what the answer is."""
-        if isinstance(question, Many):
-            self._many(question)
+    def run(self, query: TaskQuery) -> None:
+        """Runs one query, and adds its results."""
+        if isinstance(query, BulkQuery):
+            self._run_bulk(query)
         else:
-            self._one(question)
+            self._run_single(query)
 
-    def _many(self, question: Many) -> None:
+    def _run_bulk(self, query: BulkQuery) -> None:
         try:
-            reply = read_first_supported(self._registry, self._reading.forms, question.query, self._into)
+            reply = read_first_supported(self._registry, self._task.forms, query.selection, self._into)
         except ReplyTooLargeError:
-            _log.warning("the reply to %s is too large: its structures are asked for one by one", question.query)
+            _log.warning("the reply to %s is too large: reading its structures one by one", query.selection)
             return
-        # Whatever a reply lacks is asked for alone, and only what that says is believed.
+        # A structure that a bulk reply lacks is queried singly, and only that reply is trusted.
         if reply is None:
             return
         try:
-            self._land_all(question, reply)
+            self._land_all(query, reply)
         except StructureMessageError as error:
-            _log.warning("the reply to %s breaks off: %s", question.query, error)
+            _log.warning("the reply to %s breaks off: %s", query.selection, error)
 
-    def _land_all(self, question: Many, reply: Reply) -> None:
+    def _land_all(self, query: BulkQuery, reply: Reply) -> None:
         with reply.path.open("rb") as stream:
             for row, artefact in enumerate(split(stream, reply.media_type)):
-                if artefact.urn is None or same_artefact(artefact.urn) in self._reading.wanted:
-                    self._land(artefact, question.place, reply, row)
+                if artefact.urn is None or same_artefact(artefact.urn) in self._task.wanted:
+                    self._land(artefact, query.position, reply, row)
                 else:
-                    self._tell("other", artefact.urn, question.place)
+                    self._add_result("other", artefact.urn, query.position)
 
-    def _one(self, question: One) -> None:
-        for attempt in range(_TRIES):
-            if self._tried(question, is_last=attempt == _TRIES - 1):
+    def _run_single(self, query: SingleQuery) -> None:
+        for attempt in range(_ATTEMPTS):
+            if self._attempt(query, is_last=attempt == _ATTEMPTS - 1):
                 return
 
-    def _tried(self, question: One, *, is_last: bool) -> bool:
-        """Whether the answers were such that they could be used; they are not when one can't be split."""
-        for reply in read_one_in(self._registry, self._reading.forms, question.urn, self._into, question.as_of):
+    def _attempt(self, query: SingleQuery, *, is_last: bool) -> bool:
+        """Returns whether the query is answered; False: a reply cannot be split, so the query is worth a repetition."""
+        for reply in read_one_in(self._registry, self._task.forms, query.urn, self._into, query.as_of):
             if reply is None:
-                self._tell("gone", question.urn, question.place)
+                self._add_result("gone", query.urn, query.position)
                 return True
-            if not question.lands:
-                self._tell("there" if isinstance(reply, Reply) else "inexpressible", question.urn, question.place)
+            if not query.lands:
+                self._add_result("there" if isinstance(reply, Reply) else "inexpressible", query.urn, query.position)
                 return True
-            found = self._found(question, reply, is_last=is_last) if isinstance(reply, Reply) else "absent"
+            found = self._land_single(query, reply, is_last=is_last) if isinstance(reply, Reply) else "absent"
             if found != "absent":
                 return found == "landed"
-        self._tell("inexpressible", question.urn, question.place)
+        self._add_result("inexpressible", query.urn, query.position)
         return True
 
-    def _found(self, question: One, reply: Reply, *, is_last: bool) -> Literal["landed", "absent", "broken"]:
-        """What came of a reply; one that can't be split goes on as it is when it was asked for again."""
-        if not self._reading.splits:
-            self._land_whole(question, reply)
+    def _land_single(self, query: SingleQuery, reply: Reply, *, is_last: bool) -> Literal["landed", "absent", "broken"]:
+        """Lands the structure of a reply; the last reply is landed as it is if it cannot be split."""
+        if not self._task.splits:
+            self._land_whole(query, reply)
             return "landed"
         try:
-            found = self._artefact(question.urn, reply)
+            found = self._find_artefact(query.urn, reply)
         except StructureMessageError as error:
-            _log.warning("the reply about %s can't be split: %s", question.urn, error)
+            _log.warning("the reply about %s cannot be split: %s", query.urn, error)
             if not is_last:
                 return "broken"
-            self._land_whole(question, reply)
+            self._land_whole(query, reply)
             return "landed"
         if found is None:
             return "absent"
-        self._land(found, question.place, reply)
+        self._land(found, query.position, reply)
         return "landed"
 
-    def _artefact(self, urn: str, reply: Reply) -> Artefact | None:
+    def _find_artefact(self, urn: str, reply: Reply) -> Artefact | None:
         name = same_artefact(urn)
         with reply.path.open("rb") as stream:
             artefacts = split(stream, reply.media_type)
             return next((each for each in artefacts if each.urn and same_artefact(each.urn) == name), None)
 
-    def _land(self, artefact: Artefact, place: RowPosition, reply: Reply, row: int = 0) -> None:
-        urn = self._reading.named(artefact.urn) if artefact.urn else None
+    def _land(self, artefact: Artefact, position: RowPosition, reply: Reply, row: int = 0) -> None:
+        urn = self._task.named(artefact.urn) if artefact.urn else None
         self._file.add(
             {
-                "ordinal": place.ordinal(row),
+                "ordinal": position.ordinal(row),
                 "operation": "upsert",
                 "scope": artefact.agency or "",
                 "path": "",
@@ -284,49 +283,49 @@ class _Reader:
                 "version": artefact.version,
                 "body": artefact.message(),
                 "media_type": artefact.media_type,
-                "modified_at": place.at,
-                "source_transaction": place.transaction,
+                "modified_at": position.at,
+                "source_transaction": position.transaction,
                 "received_at": reply.received_at,
             }
         )
         if urn:
-            self._tell("landed", urn, place)
+            self._add_result("landed", urn, position)
 
-    def _land_whole(self, question: One, reply: Reply) -> None:
-        named = Urn.parse(question.urn)
+    def _land_whole(self, query: SingleQuery, reply: Reply) -> None:
+        named = Urn.parse(query.urn)
         self._file.add(
             {
-                "ordinal": question.place.ordinal(),
+                "ordinal": query.position.ordinal(),
                 "operation": "upsert",
                 "scope": named.agency,
                 "path": "",
-                "id": question.urn,
+                "id": query.urn,
                 "type": named.class_name,
                 "version": named.version,
                 "body": reply.path.read_bytes(),
                 "media_type": reply.media_type,
-                "modified_at": question.place.at,
-                "source_transaction": question.place.transaction,
+                "modified_at": query.position.at,
+                "source_transaction": query.position.transaction,
                 "received_at": reply.received_at,
             }
         )
-        self._tell("landed", question.urn, question.place)
+        self._add_result("landed", query.urn, query.position)
 
-    def _tell(self, what: What, urn: str, place: RowPosition) -> None:
-        self.told.append(TaskResult(what, urn, place.number))
+    def _add_result(self, kind: ResultKind, urn: str, position: RowPosition) -> None:
+        self.results.append(TaskResult(kind, urn, position.number))
 
 
 @dataclass(slots=True)
 class ReadTotals:
-    """What was told, by the names that structures go by in all formats.
+    """The results of all tasks; URNs are keyed by the name that a structure has in all formats.
 
     Attributes:
         landed: URNs, as the bodies have them.
-        answered: numbers of the questions that something was landed from.
-        others: URNs of structures that replies held beside what was wanted.
-        there: URNs that the registry holds, of those that it was only asked about.
-        gone: URNs that it says it doesn't hold, by the number of the question.
-        inexpressible: URNs that it holds and can't express, by the number of the question.
+        answered: numbers of the queries whose replies were landed.
+        others: URNs of structures that replies contained, and that were not wanted.
+        there: URNs that the registry has, of those that were only checked.
+        gone: URNs that the registry reports as absent, by the number of the query.
+        inexpressible: URNs that the registry has and cannot write in the format, by the number of the query.
         files: SHA-256 by name.
         rows: in all files.
     """
@@ -340,70 +339,70 @@ class ReadTotals:
     files: dict[str, str] = field(default_factory=dict)
     rows: int = 0
 
-    def add(self, told: Iterable[TaskResult]) -> None:
-        """Takes note of what tasks show."""
-        for each in told:
+    def add(self, results: Iterable[TaskResult]) -> None:
+        """Adds the results of tasks."""
+        for each in results:
             self._add(each)
 
-    def _add(self, told: TaskResult) -> None:
-        match told.what:
+    def _add(self, result: TaskResult) -> None:
+        match result.kind:
             case "landed":
-                self.landed[same_artefact(told.urn)] = told.urn
-                self.answered.add(told.number)
+                self.landed[same_artefact(result.urn)] = result.urn
+                self.answered.add(result.number)
             case "other":
-                self.others[same_artefact(told.urn)] = told.urn
+                self.others[same_artefact(result.urn)] = result.urn
             case "there":
-                self.there[same_artefact(told.urn)] = told.urn
+                self.there[same_artefact(result.urn)] = result.urn
             case "gone":
-                self.gone[told.number] = told.urn
+                self.gone[result.number] = result.urn
             case "inexpressible":
-                self.inexpressible[told.number] = told.urn
+                self.inexpressible[result.number] = result.urn
             case "file":
-                self.note_file(told.urn, told.detail or "", told.number)
+                self.add_file(result.urn, result.detail or "", result.number)
 
-    def note_file(self, name: str, sha256: str, rows: int) -> None:
-        """A file is complete."""
+    def add_file(self, name: str, sha256: str, rows: int) -> None:
+        """Adds a complete file."""
         self.files[name] = sha256
         self.rows += rows
 
 
-TOLD = "what string, urn string, number bigint, detail string"
+TASK_RESULT_SCHEMA = "kind string, urn string, number bigint, detail string"
 
 
-def read_in_tasks(spark: SparkSession, reading: ReadTask, shares: Sequence[TaskShare]) -> list[TaskResult]:
-    """What all tasks show, one task for each share; so there are as many requests at once as shares.
+def read_in_tasks(spark: SparkSession, task: ReadTask, shares: Sequence[TaskShare]) -> list[TaskResult]:
+    """Runs one task for each share, all in parallel, and returns their results.
 
     Raises:
-        ContextureError: what a task raised.
+        ContextureError: a task failed; the error is that of the task.
     """
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield _told(reading, shares[number])
+                yield _result_batch(task, shares[number])
 
     numbers = spark.range(0, len(shares), 1, len(shares))
     try:
-        rows = numbers.mapInArrow(read, TOLD).collect()
+        rows = numbers.mapInArrow(read, TASK_RESULT_SCHEMA).collect()
     except ContextureError:
         raise
     except Exception as error:
-        # Spark wraps what a task raised into its own text, several layers deep; only our sentence is of use.
+        # Spark wraps the error of a task into several layers of its own text; only our sentence is of use.
         raise to_contexture_error(error) from None
-    return [TaskResult(row["what"], row["urn"], row["number"], row["detail"]) for row in rows]
+    return [TaskResult(row["kind"], row["urn"], row["number"], row["detail"]) for row in rows]
 
 
-def _told(reading: ReadTask, share: TaskShare) -> pa.RecordBatch:
+def _result_batch(task: ReadTask, share: TaskShare) -> pa.RecordBatch:
     try:
-        told = read_share(reading, share)
+        results = read_share(task, share)
     except ContextureError as error:
-        # The name of one of the classes in `contexture.errors` shows the driver the intent.
+        # The driver learns the intent from the name of the class, so it has to be one of `contexture.errors`.
         raise from_dict(error.as_dict()) from None
     return pa.RecordBatch.from_pydict(
         {
-            "what": pa.array([each.what for each in told], pa.string()),
-            "urn": pa.array([each.urn for each in told], pa.string()),
-            "number": pa.array([each.number for each in told], pa.int64()),
-            "detail": pa.array([each.detail for each in told], pa.string()),
+            "kind": pa.array([each.kind for each in results], pa.string()),
+            "urn": pa.array([each.urn for each in results], pa.string()),
+            "number": pa.array([each.number for each in results], pa.int64()),
+            "detail": pa.array([each.detail for each in results], pa.string()),
         }
     )

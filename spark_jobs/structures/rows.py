@@ -1,4 +1,4 @@
-"""The tables of a plan of structures: judged rows, records, and quarantine."""
+"""The tables of a plan of structures: evaluated rows, records, and quarantine."""
 
 from __future__ import annotations
 
@@ -42,9 +42,10 @@ _WHAT_IT_IS = [
 ]
 
 EVALUATED = pa.schema(_WHAT_IT_IS)
-"""One row per landing row, as planning has left it: what the checkpoint judges. `event` is the row's ordinal; `rules`
-and `warnings` are names with commas between them; `topics` are there where the content was accepted; `transcoded_from`
-is the media type of what was converted, and `lost` says what of it was lost."""
+"""One row per landing row, with the verdict of planning, for the checkpoint.
+
+`event` is the ordinal of the landing row; `rules` and `warnings` are names separated by commas; `topics` is set if the
+content was accepted; `transcoded_from` is the media type before a conversion, and `lost` what the conversion lost."""
 
 _VIOLATION = pa.struct(
     [
@@ -54,7 +55,7 @@ _VIOLATION = pa.struct(
     ]
 )
 
-LOOKED_AT = pa.schema(
+UNPLANNED = pa.schema(
     [
         *_WHAT_IT_IS,
         pa.field("unit", pa.int32(), nullable=False),
@@ -63,7 +64,7 @@ LOOKED_AT = pa.schema(
         pa.field("errors", pa.list_(_VIOLATION), nullable=False),
     ]
 )
-"""The same before planning, with the place of its body and what goes to quarantine with it."""
+"""The same rows before planning, with the position of the body and the violations for quarantine."""
 
 PLANNED = pa.schema(
     [
@@ -86,13 +87,13 @@ PLANNED = pa.schema(
         pa.field("occasion", pa.string(), nullable=False),
     ]
 )
-"""The records in sending order, without their values; a record without a place is a tombstone.
+"""The records in sending order, without their values; a record without a position is a tombstone.
 
-The last four are for envelopes: of a tombstone `content_hash` is that of what is gone; `happened_at` is when the
-registry says that it happened; `occasion` represents it where it says nothing."""
+The last four columns are for envelopes. The `content_hash` of a tombstone is that of the deleted structure;
+`happened_at` is the time that the registry reports; `occasion` identifies the change if it reports none."""
 
 QUARANTINED = pa.schema([pa.field("event", pa.int64(), nullable=False), pa.field("unit", pa.int32()), *_VIOLATION])
-"""What goes to quarantine, without its landing row; a row that breaks several rules stands once for each."""
+"""The violations for quarantine, without the landing rows; a row that breaks several rules has one each."""
 
 
 _OF_RECORD = [
@@ -102,31 +103,31 @@ _OF_RECORD = [
 ]
 
 
-def judged_rows(looked_at: Any, plan: StructurePlan) -> Any:
-    """The rows as planning has left them."""
-    events = looked_at.column("event").to_pylist()
+def evaluated_rows(unplanned: Any, plan: StructurePlan) -> Any:
+    """Returns the rows with the verdicts of planning."""
+    events = unplanned.column("event").to_pylist()
     refused = {each.event: each.rule for each in plan.refused}
     verdicts = [int(plan.verdicts[event]) for event in events]
     rules = [
-        refused.get(event, rule) for event, rule in zip(events, looked_at.column("rules").to_pylist(), strict=True)
+        refused.get(event, rule) for event, rule in zip(events, unplanned.column("rules").to_pylist(), strict=True)
     ]
-    columns = {name: looked_at.column(name) for name in EVALUATED.names}
+    columns = {name: unplanned.column(name) for name in EVALUATED.names}
     columns["verdict"] = pa.array(verdicts, pa.int32())
     columns["rules"] = pa.array(rules, pa.string())
-    # What a rule warns of in a version that is not published is no one's concern.
+    # Warnings about a version that is not published concern no one.
     is_superseded = pc.equal(columns["verdict"], int(ChangeKind.SUPERSEDED))
     columns["warnings"] = pc.if_else(is_superseded, pa.scalar(None, pa.string()), columns["warnings"])
     columns["topics"] = pa.array([plan.topics.get(event) for event in events], EVALUATED.field("topics").type)
     return pa.table([columns[name] for name in EVALUATED.names], names=EVALUATED.names).cast(EVALUATED)
 
 
-def record_rows(looked_at: Any, plan: StructurePlan, moment: datetime) -> Any:
-    """The records in sending order, without their values; `moment` is the time of those that have none."""
-    places = {row["event"]: row for row in looked_at.select(_OF_RECORD).to_pylist()} if plan.transactions else {}
+def record_rows(unplanned: Any, plan: StructurePlan, moment: datetime) -> Any:
+    """Returns the records in sending order, without their values; `moment` is the time of records without one."""
+    bodies = {row["event"]: row for row in unplanned.select(_OF_RECORD).to_pylist()} if plan.transactions else {}
     rows: list[dict[str, Any]] = []
     structures = 0
     for number, transaction in enumerate(plan.transactions):
-        added = list(_of_transaction(transaction, number, structures, places, moment))
+        added = list(_of_transaction(transaction, number, structures, bodies, moment))
         structures = added[-1]["batch"] + 1
         rows += added
     return pa.Table.from_pylist(rows, schema=PLANNED)
@@ -136,15 +137,15 @@ def _of_transaction(
     transaction: PlannedTransaction,
     number: int,
     batch: int,
-    places: Mapping[int, Mapping[str, Any]],
+    bodies: Mapping[int, Mapping[str, Any]],
     moment: datetime,
 ) -> Iterator[dict[str, Any]]:
-    """The records of one transaction; each structure is a batch of its own, and each of its topics a sub-batch."""
+    """Returns the records of one transaction; each structure is a batch, and each of its topics a sub-batch."""
     urn, sub_batch = None, 0
     for record in transaction.records:
         batch, sub_batch = (batch, sub_batch + 1) if urn == record.urn else (batch + (urn is not None), 0)
         urn = record.urn
-        row = {} if record.event is None else places[record.event]
+        row = {} if record.event is None else bodies[record.event]
         yield {
             "topic": record.topic,
             "key": record.urn.encode(),
@@ -167,21 +168,21 @@ def _of_transaction(
 
 
 def _occasion(record: PlannedRecord, row: Mapping[str, Any]) -> str:
-    """What a change is told apart by where the registry gives neither a number nor a time; retries repeat it."""
+    """Returns what identifies a change if the registry reports neither a number nor a time; retries repeat it."""
     if record.event is not None:
         return f"{row['received_at'].isoformat()} {record.event}"
-    # Where it stood tells leaving a topic from the end that comes later.
+    # The topics distinguish leaving one of them from the later deletion.
     return f"{record.gone.sequence} {' '.join(record.gone.topics)}" if record.gone else ""
 
 
-def quarantined_rows(looked_at: Any, plan: StructurePlan) -> Any:
-    """What row rules and planning refuse, and why."""
+def quarantined_rows(unplanned: Any, plan: StructurePlan) -> Any:
+    """Returns the violations by which row rules and planning refuse rows."""
     rows = [
         {"event": row["event"], "unit": row["unit"], **error}
-        for row in looked_at.select(["event", "unit", "errors"]).to_pylist()
+        for row in unplanned.select(["event", "unit", "errors"]).to_pylist()
         for error in row["errors"]
     ]
-    units = dict(zip(looked_at.column("event").to_pylist(), looked_at.column("unit").to_pylist(), strict=True))
+    units = dict(zip(unplanned.column("event").to_pylist(), unplanned.column("unit").to_pylist(), strict=True))
     rows += [
         {
             "event": each.event,

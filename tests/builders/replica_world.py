@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from builders.layout import PublicationPaths
-from builders.structure_intake import Opened, read_here
+from builders.structure_reading import Opened, read_here
 from builders.structure_runs import InProcess, registry_publication, structure_order
 from contexture.kafka import ClientSettings
 from contexture.publications import Publication
@@ -139,22 +139,22 @@ class Instance:
             interval=interval,
             replay=ReplayOptions.model_validate({"replay_from": "source", **options}),
         )
-        intake = self._intake(order)
-        outcome = land_past(intake, order, interval)
-        intake.close()
-        return prepare_structures(InProcess(), order, _landed(order, intake, outcome, interval[0], None), Stopwatch())
+        context = self._context(order)
+        outcome = land_past(context, order, interval)
+        context.close()
+        return prepare_structures(InProcess(), order, _landed(order, context, outcome, interval[0], None), Stopwatch())
 
     def _pulled(self, order: StageOrder, watermark: str | None) -> LandingManifest:
         started_at = datetime.now(UTC)
-        intake = self._intake(order)
-        outcome = land(intake, order, watermark, started_at)
-        intake.close()
-        landing = _landed(order, intake, outcome, started_at, watermark)
+        context = self._context(order)
+        outcome = land(context, order, watermark, started_at)
+        context.close()
+        landing = _landed(order, context, outcome, started_at, watermark)
         self.storage.write(self._folder.landing_manifest(order.run), landing.to_json())
         return landing
 
-    def _intake(self, order: StageOrder) -> ReadContext:
-        reading = ReadTask(
+    def _context(self, order: StageOrder) -> ReadContext:
+        task = ReadTask(
             connection=RegistryConnection("http://memory"),
             flavour=self._registry.flavour,
             media_type=MEDIA_TYPE,
@@ -167,7 +167,7 @@ class Instance:
         selectors = [Selector.parse(text) for text in self.publication.source.select]
         return ReadContext(
             self._registry,
-            reading,
+            task,
             selectors,
             [each.decode() for each in sent],
             readers=2,
@@ -204,29 +204,29 @@ class Instance:
 
 
 def _landed(
-    order: StageOrder, intake: ReadContext, outcome: ReadOutcome, started_at: datetime, watermark: str | None
+    order: StageOrder, context: ReadContext, outcome: ReadOutcome, started_at: datetime, watermark: str | None
 ) -> LandingManifest:
     return LandingManifest.model_validate(
         {
             "run": order.run,
             "mode": order.mode,
             "source": "memory",
-            "queries": tuple(intake.queries),
+            "queries": tuple(context.queries),
             "watermark_from": watermark,
             "watermark_to": outcome.watermark,
-            "rows": intake.tally.rows,
+            "rows": context.totals.rows,
             "present": 0,
             "source_count": outcome.source_count,
             "complete": outcome.complete,
             "started_at": started_at,
             "finished_at": datetime.now(UTC),
             "broker_time": None,
-            "files": intake.tally.files,
-            "digest": intake.digest,
+            "files": context.totals.files,
+            "digest": context.digest,
             "registry_transaction": outcome.transaction,
             "retried": order.retry and order.retry.outbox,
             "missing": outcome.missing,
-            "skipped_transactions": outcome.left_out,
+            "skipped_transactions": outcome.skipped_transactions,
         }
     )
 
@@ -256,11 +256,11 @@ class World:
         self.instances = [make(home / str(number)) for number in range(instances)]
 
     def began(self) -> None:
-        """Leaves out of `told` what was sent so far."""
+        """Ignores in `sent_transactions` what was sent so far."""
         self._sent_before = len(self.cluster.transactions)
 
-    def told(self) -> list[tuple[int, bool, int]]:
-        """Of each transaction of Kafka: the registry's, whether it deletes, and how many records it has."""
+    def sent_transactions(self) -> list[tuple[int, bool, int]]:
+        """Returns, for each Kafka transaction, that of the registry, whether it deletes, and its number of records."""
         transactions = []
         for transaction in self.cluster.transactions[self._sent_before :]:
             records = [sent for sent in transaction if not sent.topic.startswith("contexture.")]

@@ -50,14 +50,14 @@ def structure_order(**asked: Any) -> StageOrder:
     return StageOrder.model_validate({"fingerprint": fingerprint(asked["publication"]), **asked})
 
 
-def told(*messages: bytes, transaction: int | None = None) -> list[Row]:
-    """Every structure of these messages as a pull lands it."""
+def upserts(*messages: bytes, transaction: int | None = None) -> list[Row]:
+    """Returns every structure of these messages as a read lands it."""
     artefacts = [artefact for message in messages for artefact in split(BytesIO(message))]
     return [Row("upsert", each.urn, each.message(), each.media_type, transaction) for each in artefacts]
 
 
 def only(operation: str, *urns: str, transaction: int | None = None) -> list[Row]:
-    """Rows without a body."""
+    """Returns rows without a body."""
     return [Row(operation, urn, transaction=transaction) for urn in urns]
 
 

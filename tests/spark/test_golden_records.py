@@ -20,7 +20,7 @@ from builders.golden import json_of, manifest_of, rows_of, sent_of
 from builders.landing import MORNING, car
 from builders.preparing import Preparer
 from builders.registry import codelist, codelists, urn
-from builders.structure_runs import StructurePreparer, only, registry_publication, told
+from builders.structure_runs import StructurePreparer, only, registry_publication, upserts
 from contexture.monitoring.own_events import EventType, StoredEvent
 from contexture.monitoring.own_events_outbox import EventBatch, prepare
 from contexture.publications import Publication, fingerprint, parse_publication
@@ -105,11 +105,11 @@ def structures(spark: SparkSession, home: Path, sample: dict[str, Any]) -> tuple
     )
     runs = StructurePreparer(spark, home, owner)
     lists = codelists(codelist("CL_A", "1.0", "a", "b"), codelist("CL_B", "2.0", "é"), codelist("CL_C", agency="CITY"))
-    flush = runs.concluded(told(lists), mode="full", complete=True, registry_transaction=5)
+    flush = runs.concluded(upserts(lists), mode="full", complete=True, registry_transaction=5)
     log = [
-        *told(codelists(codelist("CL_A", "1.0", "a", "c")), transaction=6),
+        *upserts(codelists(codelist("CL_A", "1.0", "a", "c")), transaction=6),
         *only("delete", urn("CL_B", "2.0"), transaction=6),
-        *told(codelists(codelist("CL_D", "1.0", "d", agency="CITY")), transaction=7),
+        *upserts(codelists(codelist("CL_D", "1.0", "d", agency="CITY")), transaction=7),
     ]
     return runs, [flush, runs.concluded(log)]
 

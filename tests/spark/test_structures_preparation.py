@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from builders.registry import codelist, codelists, urn
-from builders.structure_runs import StructurePreparer, only, registry_publication, told
+from builders.structure_runs import StructurePreparer, only, registry_publication, upserts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,10 +27,10 @@ def many(count: int, code: str = "x") -> list[bytes]:
 
 
 def test_a_flush_and_the_log_after_it(runs: StructurePreparer) -> None:
-    flush = runs.concluded(told(*many(150)), mode="full", complete=True, registry_transaction=5)
+    flush = runs.concluded(upserts(*many(150)), mode="full", complete=True, registry_transaction=5)
     log = runs.concluded(
         [
-            *told(*many(3, "y"), transaction=6),
+            *upserts(*many(3, "y"), transaction=6),
             *only("delete", urn("CL_0149"), transaction=6),
             *only("inexpressible", urn("MAP"), transaction=7),
         ]

@@ -16,7 +16,7 @@ import pytest
 from builders.layout import PublicationPaths
 from builders.registry import SEX, codelist, codelists, urn
 from builders.states import Held, write_files
-from builders.structure_intake import structure_order
+from builders.structure_reading import structure_order
 from builders.structures import CODELIST_JSON, sdmx_json
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.sources.sdmx import Format, split
@@ -73,7 +73,7 @@ def rows(home: Path, manifest: LandingManifest) -> list[dict[str, Any]]:
     return landed
 
 
-def told(home: Path, manifest: LandingManifest) -> list[tuple[int | None, str, str]]:
+def landed_changes(home: Path, manifest: LandingManifest) -> list[tuple[int | None, str, str]]:
     return [(row["source_transaction"], row["operation"], row["id"]) for row in rows(home, manifest)]
 
 
@@ -110,12 +110,12 @@ def test_landing_has_the_types_that_everything_after_it_expects(
     assert SECRET.encode() not in b"".join((folder / name).read_bytes() for name in [*manifest.files, "manifest.json"])
 
 
-def test_only_what_is_meant_is_landed(spark: SparkSession, registry: TestRegistry, tmp_path: Path) -> None:
+def test_only_what_is_selected_is_landed(spark: SparkSession, registry: TestRegistry, tmp_path: Path) -> None:
     registry.submit(codelists(*(codelist("A", version) for version in ("1.0", "1.1", "2.0")), codelist("B")))
 
     manifest = pulled(spark, registry, structure_order(tmp_path, select=["Codelist=X:*(~)"]))
 
-    assert told(tmp_path, manifest) == [(None, "upsert", urn("A", "2.0")), (None, "upsert", B)]
+    assert landed_changes(tmp_path, manifest) == [(None, "upsert", urn("A", "2.0")), (None, "upsert", B)]
     assert manifest.source_count == 2
 
 
@@ -125,7 +125,7 @@ def test_a_registry_without_a_log_is_read_whole(spark: SparkSession, plain: Test
 
     manifest = pulled(spark, plain, structure_order(tmp_path, mode="changes"), root="/rest")
 
-    assert [row[2] for row in told(tmp_path, manifest)] == [A, B, C]
+    assert [row[2] for row in landed_changes(tmp_path, manifest)] == [A, B, C]
     assert (manifest.complete, manifest.watermark_to, manifest.registry_transaction) == (True, None, None)
 
 
@@ -144,13 +144,13 @@ def test_what_the_registry_does_not_write_in_the_form_is_landed_as_it_writes_it(
     full = pulled(spark, registry, structure_order(tmp_path, **lossy))
     changes = pulled(spark, registry, structure_order(tmp_path, run="r2", mode="changes", **lossy), "1")
 
-    assert told(tmp_path, full) == [(None, "upsert", A), (None, "upsert", C)]
-    assert told(tmp_path, changes) == [(2, "upsert", A), (3, "upsert", B), (4, "delete", B)]
+    assert landed_changes(tmp_path, full) == [(None, "upsert", A), (None, "upsert", C)]
+    assert landed_changes(tmp_path, changes) == [(2, "upsert", A), (3, "upsert", B), (4, "delete", B)]
     bodies = [row for manifest in (full, changes) for row in rows(tmp_path, manifest) if row["body"]]
     assert {row["media_type"] for row in bodies} == {Format.SDMX_ML_2_1.media_type}
 
 
-def test_changes_tell_each_transaction_with_the_content_of_its_time(
+def test_changes_land_each_transaction_with_the_content_of_its_time(
     spark: SparkSession, registry: TestRegistry, tmp_path: Path
 ) -> None:
     registry.submit(three())
@@ -163,7 +163,7 @@ def test_changes_tell_each_transaction_with_the_content_of_its_time(
 
     manifest = pulled(spark, registry, structure_order(tmp_path, mode="changes"), "1")
 
-    assert told(tmp_path, manifest) == [(2, "upsert", A), (3, "upsert", A), (4, "delete", B)]
+    assert landed_changes(tmp_path, manifest) == [(2, "upsert", A), (3, "upsert", A), (4, "delete", B)]
     landed = rows(tmp_path, manifest)
     assert b"second" in landed[0]["body"]
     assert b"third" in landed[1]["body"]
@@ -181,20 +181,18 @@ def test_nothing_new_is_an_empty_landing(spark: SparkSession, registry: TestRegi
     assert manifest.source_count == 3
 
 
-def test_what_the_news_no_longer_tell_is_caught_up_with(
-    spark: SparkSession, registry: TestRegistry, tmp_path: Path
-) -> None:
+def test_a_gap_in_the_log_is_caught_up_with(spark: SparkSession, registry: TestRegistry, tmp_path: Path) -> None:
     registry.submit(three())
     sent(tmp_path, [A, B, C])
     registry.store.clock.advance(60)
     registry.submit(codelists(codelist("A", "1.0", "lost"), codelist("D", "1.0")))
     registry.delete([B])
     registry.store.clock.advance(3 * 86_400)
-    registry.submit(codelists(codelist("C", "1.0", "told")))
+    registry.submit(codelists(codelist("C", "1.0", "logged")))
 
     manifest = pulled(spark, registry, structure_order(tmp_path, mode="changes"), "1")
 
-    assert told(tmp_path, manifest) == [
+    assert landed_changes(tmp_path, manifest) == [
         (3, "upsert", A),
         (3, "upsert", urn("D")),
         (4, "upsert", C),
@@ -225,7 +223,7 @@ def test_what_a_format_can_not_express_is_listed(spark: SparkSession, registry: 
 
     manifest = pulled(spark, registry, structure_order(tmp_path))
 
-    assert told(tmp_path, manifest) == [
+    assert landed_changes(tmp_path, manifest) == [
         (None, "upsert", A),
         (None, "upsert", B),
         (None, "upsert", C),
@@ -331,7 +329,7 @@ def test_a_failure_that_passes_is_not_noticed(spark: SparkSession, registry: Tes
     assert pulled(spark, registry, structure_order(tmp_path)).complete
 
 
-def test_a_backfill_lands_what_the_log_tells_of_its_interval_as_it_was_then(
+def test_a_backfill_lands_what_the_log_contains_of_its_interval_as_it_was_then(
     spark: SparkSession, registry: TestRegistry, tmp_path: Path
 ) -> None:
     start = datetime.now(UTC).replace(microsecond=0)
@@ -346,7 +344,7 @@ def test_a_backfill_lands_what_the_log_tells_of_its_interval_as_it_was_then(
 
     manifest = pulled(spark, registry, asked)
 
-    assert told(tmp_path, manifest) == [(2, "upsert", A)]
+    assert landed_changes(tmp_path, manifest) == [(2, "upsert", A)]
     assert b'id="F"' in rows(tmp_path, manifest)[0]["body"]
     assert (manifest.missing, manifest.complete, manifest.watermark_to) == ((), False, None)
     assert (manifest.started_at, manifest.finished_at) == asked.interval

@@ -15,7 +15,7 @@ from builders.structure_runs import (
     only,
     registry_publication,
     structure_order,
-    told,
+    upserts,
 )
 from contexture.publications.checks.quality import STRUCTURE_COLUMNS
 from contexture.storage.manifests import LandingManifest, Manifest, QualityVerdict
@@ -76,7 +76,7 @@ def failed(verdict: QualityVerdict) -> list[str]:
 
 
 SNAPSHOT = [
-    *told(SEX_AND_FLOW, codelists(codelist("CL_A"))),
+    *upserts(SEX_AND_FLOW, codelists(codelist("CL_A"))),
     Row("upsert", None, codelists(codelist("CL_B").replace('agencyID="X"', ""))),
     *only("inexpressible", urn("MAP")),
 ]
@@ -104,17 +104,17 @@ def test_a_snapshot_is_judged_by_all_that_it_holds(spark: SparkSession, tmp_path
 
 def test_a_rule_about_all_that_is_held_may_reject_the_run(spark: SparkSession, tmp_path: Path) -> None:
     runs = Runs(spark, tmp_path, rules={"dangling-reference": "error"})
-    verdict = runs.judged(runs.prepared(told(SEX_AND_FLOW), complete=True, source_count=2))
+    verdict = runs.judged(runs.prepared(upserts(SEX_AND_FLOW), complete=True, source_count=2))
     assert (verdict.approved, failed(verdict)) == (False, ["dangling-reference"])
     assert shown(verdict)["dangling-reference"] == "1 found"
 
 
 def test_changes_of_a_log_say_nothing_of_all_that_the_registry_holds(spark: SparkSession, tmp_path: Path) -> None:
     runs = Runs(spark, tmp_path, minimum_entities=1000)
-    runs.prepared(told(codelists(codelist("CL_A", "2.0"))), complete=True, registry_transaction=1)
+    runs.prepared(upserts(codelists(codelist("CL_A", "2.0"))), complete=True, registry_transaction=1)
     rows = [
-        *told(codelists(codelist("CL_A", "1.0")), transaction=2),
-        *told(codelists(codelist("CL_A", "1.0", "x")), transaction=3),
+        *upserts(codelists(codelist("CL_A", "1.0")), transaction=2),
+        *upserts(codelists(codelist("CL_A", "1.0", "x")), transaction=3),
         *only("delete", SEX, transaction=4),
     ]
     verdict = runs.judged(runs.prepared(rows, registry_transaction=4))
@@ -126,14 +126,14 @@ def test_changes_of_a_log_say_nothing_of_all_that_the_registry_holds(spark: Spar
     assert "unique-urn" not in observed
 
 
-def test_a_verdict_that_stands_stands(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_existing_verdict_is_kept(spark: SparkSession, tmp_path: Path) -> None:
     runs = Runs(spark, tmp_path)
     manifest = runs.prepared(SNAPSHOT, complete=True)
-    standing = QualityVerdict(outbox=manifest.outbox, approved=True, results=())
+    existing = QualityVerdict(outbox=manifest.outbox, approved=True, results=())
     path = tmp_path / "structures" / "report" / manifest.outbox / "verdict.json"
     path.parent.mkdir(parents=True)
-    path.write_bytes(standing.to_json())
-    assert runs.judged(manifest) == standing
+    path.write_bytes(existing.to_json())
+    assert runs.judged(manifest) == existing
 
 
 def test_both_ways_of_reading_give_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
@@ -148,8 +148,8 @@ def test_both_ways_of_reading_give_the_same_rows(spark: SparkSession, tmp_path: 
 
 def test_a_structure_that_is_read_twice_is_judged_and_sent_once(spark: SparkSession, tmp_path: Path) -> None:
     runs = Runs(spark, tmp_path)
-    one = told(codelists(codelist("CL_A")))
-    manifest = runs.prepared([*one, *told(codelists(codelist("CL_B"))), *one], complete=True, registry_transaction=1)
+    one = upserts(codelists(codelist("CL_A")))
+    manifest = runs.prepared([*one, *upserts(codelists(codelist("CL_B"))), *one], complete=True, registry_transaction=1)
     verdict = runs.judged(manifest)
     assert (verdict.approved, failed(verdict)) == (True, [])
     assert (manifest.accepted, manifest.repeated, manifest.upserts) == (2, 1, 2)
@@ -160,15 +160,15 @@ def test_of_a_structure_that_changes_while_it_is_read_the_last_content_is_judged
     spark: SparkSession, tmp_path: Path
 ) -> None:
     runs = Runs(spark, tmp_path, rules={"duplicate": "warning"})
-    rows = told(codelists(codelist("CL_A", "1.0", "first")), codelists(codelist("CL_A", "1.0", "second")))
+    rows = upserts(codelists(codelist("CL_A", "1.0", "first")), codelists(codelist("CL_A", "1.0", "second")))
     verdict = runs.judged(runs.prepared(rows, complete=True, registry_transaction=1))
     assert (verdict.approved, failed(verdict)) == (True, [])
 
 
 def test_other_content_of_a_structure_in_one_snapshot_is_refused_still(spark: SparkSession, tmp_path: Path) -> None:
     runs = Runs(spark, tmp_path)
-    rows = told(codelists(codelist("CL_A", "1.0", "first")), codelists(codelist("CL_A", "1.0", "second")))
-    manifest = runs.prepared([*rows, *told(codelists(codelist("CL_B")))], complete=True, registry_transaction=1)
+    rows = upserts(codelists(codelist("CL_A", "1.0", "first")), codelists(codelist("CL_A", "1.0", "second")))
+    manifest = runs.prepared([*rows, *upserts(codelists(codelist("CL_B")))], complete=True, registry_transaction=1)
     assert (manifest.quarantined, manifest.accepted) == ({"duplicate": 2}, 1)
     assert failed(runs.judged(manifest)) == ["quarantined-share", "accepted-share"]
 
@@ -176,8 +176,8 @@ def test_other_content_of_a_structure_in_one_snapshot_is_refused_still(spark: Sp
 def test_a_structure_that_changes_again_behind_a_catch_up_is_no_duplicate(spark: SparkSession, tmp_path: Path) -> None:
     runs = Runs(spark, tmp_path)
     rows = [
-        *told(codelists(codelist("CL_A", "1.0", "first")), transaction=3),
-        *told(codelists(codelist("CL_A", "1.0", "second")), transaction=4),
+        *upserts(codelists(codelist("CL_A", "1.0", "first")), transaction=3),
+        *upserts(codelists(codelist("CL_A", "1.0", "second")), transaction=4),
     ]
     manifest = runs.prepared(rows, complete=True, registry_transaction=4)
     verdict = runs.judged(manifest)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from builders import structures
-from builders.structure_runs import InProcess, StructurePreparer, registry_publication, structure_landing, told
+from builders.structure_runs import InProcess, StructurePreparer, registry_publication, structure_landing, upserts
 
 pytestmark = [
     pytest.mark.long,
@@ -36,7 +36,7 @@ def peak_of_this_process() -> int:
 
 
 def prepared(home: str, results: multiprocessing.Queue[int]) -> None:
-    """Prepares the first run; tells the peak of this process's memory in megabytes."""
+    """Prepares the first run; reports the peak of this process's memory in megabytes."""
     runs = StructurePreparer(InProcess(), Path(home), registry_publication())  # type: ignore[arg-type]
     runs.runs = 1
     manifest = runs.again("run1", mode="full")
@@ -58,7 +58,9 @@ def peak(home: Path) -> int:
 
 def landed(home: Path, *messages: bytes) -> StructurePreparer:
     runs = StructurePreparer(InProcess(), home, registry_publication())  # type: ignore[arg-type]
-    structure_landing(runs.storage, "structures", "run1", told(*messages), mode="full", complete=True, rows_in_group=1)
+    structure_landing(
+        runs.storage, "structures", "run1", upserts(*messages), mode="full", complete=True, rows_in_group=1
+    )
     return runs
 
 

@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.registry import urn
-from builders.structure_intake import intake, landed
-from builders.structure_intake import told as told_rows
-from builders.structure_runs import InProcess, StructurePreparer, registry_publication, told
+from builders.structure_reading import landed, landed_changes, read_context
+from builders.structure_runs import InProcess, StructurePreparer, registry_publication, upserts
 from builders.transcoding import FREQUENCIES, LOST, MAPPINGS, message
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.sources.sdmx import Format
@@ -28,9 +27,9 @@ FREQ = urn("CL_FREQ")
 
 
 def read(registry: FakeRegistry, home: Path, **fields: Any) -> None:
-    reading = intake(registry, home, media_type=JSON, **fields)
-    land_snapshot(reading, reading.listed())
-    reading.close()
+    context = read_context(registry, home, media_type=JSON, **fields)
+    land_snapshot(context, context.list_structures())
+    context.close()
 
 
 @pytest.fixture
@@ -50,7 +49,7 @@ def test_what_is_not_written_in_the_form_is_landed_in_another(
 
     read(registry, tmp_path, others=(ML,), target=Format.SDMX_JSON_2_0)
 
-    assert told_rows(tmp_path) == [(None, "upsert", A), (None, "upsert", B)]
+    assert landed_changes(tmp_path) == [(None, "upsert", A), (None, "upsert", B)]
     assert {row["media_type"] for row in landed(tmp_path)} == {ML}
 
 
@@ -63,7 +62,7 @@ def test_one_structure_that_is_not_expressible_is_landed_in_another_form(
 
     read(registry, tmp_path, others=(ML,), target=Format.SDMX_JSON_2_0)
 
-    assert told_rows(tmp_path) == [(None, "upsert", A), (None, "upsert", B)]
+    assert landed_changes(tmp_path) == [(None, "upsert", A), (None, "upsert", B)]
 
 
 def test_without_another_form_it_is_marked_as_before(registry: FakeRegistry, tmp_path: Path) -> None:
@@ -72,7 +71,7 @@ def test_without_another_form_it_is_marked_as_before(registry: FakeRegistry, tmp
 
     read(registry, tmp_path)
 
-    assert told_rows(tmp_path) == [(None, "upsert", A), (None, "inexpressible", B)]
+    assert landed_changes(tmp_path) == [(None, "upsert", A), (None, "inexpressible", B)]
 
 
 def test_a_form_that_nothing_is_written_in_fails_the_run_as_before(registry: FakeRegistry, tmp_path: Path) -> None:
@@ -115,7 +114,7 @@ SOURCE = message(("Codelists", FREQUENCIES), ("StructureSets", MAPPINGS))
 def test_structures_are_sent_in_the_form_with_what_was_lost_in_headers(preparer: Prepare) -> None:
     runs = preparer()
 
-    manifest = runs.concluded(told(SOURCE), mode="full", complete=True)
+    manifest = runs.concluded(upserts(SOURCE), mode="full", complete=True)
 
     (record,) = runs.records(manifest)
     assert record["key"] == FREQ.encode()
@@ -128,7 +127,7 @@ def test_conversions_are_counted_and_listed(preparer: Prepare, caplog: pytest.Lo
     runs = preparer()
 
     with caplog.at_level(logging.WARNING):
-        manifest = runs.concluded(told(SOURCE), mode="full", complete=True)
+        manifest = runs.concluded(upserts(SOURCE), mode="full", complete=True)
 
     assert (manifest.transcoded, manifest.warnings) == (1, {"inexpressible": 1, "transcoding-loss": 1})
     listed = pq.read_table(runs.storage.path(runs.folder.transcoded(manifest.outbox))).to_pylist()
@@ -139,7 +138,7 @@ def test_conversions_are_counted_and_listed(preparer: Prepare, caplog: pytest.Lo
 def test_what_can_not_be_converted_gives_no_event_and_is_listed(preparer: Prepare) -> None:
     runs = preparer()
 
-    manifest = runs.concluded(told(SOURCE), mode="full", complete=True)
+    manifest = runs.concluded(upserts(SOURCE), mode="full", complete=True)
 
     (refused,) = runs.quarantine(manifest)
     assert (refused["rule"], refused["severity"]) == ("inexpressible", "warning")
@@ -150,27 +149,30 @@ def test_what_can_not_be_converted_gives_no_event_and_is_listed(preparer: Prepar
 def test_what_would_lose_something_is_held_back_where_the_rule_is_an_error(preparer: Prepare) -> None:
     runs = preparer(**{"transcoding-loss": "error"})
 
-    manifest = runs.concluded(told(message(("Codelists", FREQUENCIES))), mode="full", complete=True)
+    manifest = runs.concluded(upserts(message(("Codelists", FREQUENCIES))), mode="full", complete=True)
 
     (refused,) = runs.quarantine(manifest)
     assert manifest.records == 0
-    assert (refused["rule"], refused["body"]) == ("transcoding-loss", told(message(("Codelists", FREQUENCIES)))[0].body)
+    assert (refused["rule"], refused["body"]) == (
+        "transcoding-loss",
+        upserts(message(("Codelists", FREQUENCIES)))[0].body,
+    )
     assert refused["message"] == f"converted from SDMX-ML 2.1, without {LOST}"
 
 
 def test_a_structure_that_is_the_same_as_converted_is_not_sent_again(preparer: Prepare) -> None:
     runs = preparer()
-    runs.concluded(told(message(("Codelists", FREQUENCIES))), complete=True)
+    runs.concluded(upserts(message(("Codelists", FREQUENCIES))), complete=True)
     in_french = FREQUENCIES.replace(">Annuel<", ">Annuelle<")
 
-    again = runs.concluded(told(message(("Codelists", in_french))), complete=True)
+    again = runs.concluded(upserts(message(("Codelists", in_french))), complete=True)
 
     assert (again.records, again.unchanged, again.transcoded) == (0, 1, 1)
 
 
 def test_preparing_again_gives_the_same_bytes(preparer: Prepare) -> None:
     runs = preparer()
-    first = runs.prepare(told(SOURCE), mode="full", complete=True)
+    first = runs.prepare(upserts(SOURCE), mode="full", complete=True)
     digest = first.shards[0].sha256
     runs.storage.remove(runs.folder.outbox(first.outbox))
 
@@ -184,10 +186,10 @@ def test_what_the_registry_writes_in_the_form_is_left_as_it_is(preparer: Prepare
     )
     body = written % b'{"id":"A","agencyID":"X","version":"1.0","name":"A"}'
 
-    manifest = runs.concluded(told(body), complete=True)
+    manifest = runs.concluded(upserts(body), complete=True)
 
     (record,) = runs.records(manifest)
-    assert record["value"] == told(body)[0].body
+    assert record["value"] == upserts(body)[0].body
     assert record["header:contexture_transcoded_from"] is None
     assert manifest.transcoded == 0
 

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from builders.registry import EXR, SEX, SEX_AND_FLOW, codelist, codelists, urn
-from builders.structure_runs import InProcess, Row, StructurePreparer, only, registry_publication, told
+from builders.structure_runs import InProcess, Row, StructurePreparer, only, registry_publication, upserts
 from contexture.records.cloudevents import decode
 from contexture.storage.manifests import Manifest
 
@@ -50,7 +50,7 @@ def lists(**codes: str) -> bytes:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_structure_is_an_event_that_holds_it_whole(preparer: Prepare, kind: str) -> None:
     runs = preparer(kind)
-    rows = told(SEX_AND_FLOW, transaction=41)
+    rows = upserts(SEX_AND_FLOW, transaction=41)
 
     manifest = runs.concluded(rows, registry_transaction=41)
 
@@ -68,9 +68,9 @@ def test_every_structure_is_an_event_that_holds_it_whole(preparer: Prepare, kind
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_deletion_is_a_tombstone_with_its_attributes_in_headers(preparer: Prepare, kind: str) -> None:
     runs = preparer(kind)
-    runs.concluded(told(lists(a="x", b="x"), transaction=5), registry_transaction=5)
+    runs.concluded(upserts(lists(a="x", b="x"), transaction=5), registry_transaction=5)
 
-    log = runs.concluded([*told(lists(a="y"), transaction=6), *only("delete", A, transaction=7)])
+    log = runs.concluded([*upserts(lists(a="y"), transaction=6), *only("delete", A, transaction=7)])
 
     [changed, gone] = events(runs, log)
     assert runs.records(log)[1]["value"] is None
@@ -86,8 +86,8 @@ def test_both_modes_give_the_same_ids_and_preparing_again_gives_them_again(prepa
     ids: dict[str, list[str]] = {}
     for kind in KINDS:
         runs = preparer(kind)
-        runs.concluded(told(lists(a="x", b="x")), complete=True, mode="full")
-        manifest = runs.prepare(told(lists(a="y")), complete=True)
+        runs.concluded(upserts(lists(a="x", b="x")), complete=True, mode="full")
+        manifest = runs.prepare(upserts(lists(a="y")), complete=True)
         ids[kind] = [event["id"] for event in events(runs, manifest)]
         runs.storage.remove(runs.folder.manifest(manifest.outbox))
         runs.again("run2")
@@ -101,7 +101,7 @@ def coming_and_going(runs: StructurePreparer, transactions: Sequence[int | None]
     """Ids of the same content that comes, goes, comes and goes."""
     found: list[str] = []
     for place, number in enumerate(transactions):
-        rows = only("delete", A, transaction=number) if place % 2 else told(lists(a="x"), transaction=number)
+        rows = only("delete", A, transaction=number) if place % 2 else upserts(lists(a="x"), transaction=number)
         found += [event["id"] for event in events(runs, runs.concluded(rows))]
     return found
 
@@ -120,10 +120,10 @@ def test_leaving_a_topic_and_the_end_in_the_other_are_two_events(preparer: Prepa
     routes = [{"select": "Codelist=X:CL_A(~)", "topics": ["latest"]}, {"select": "*", "topics": ["all"]}]
     runs = preparer("binary", topics={"routes": routes})
     older, newer = (codelists(codelist("CL_A", version)) for version in ("1.0", "2.0"))
-    runs.concluded(told(older), complete=True)
+    runs.concluded(upserts(older), complete=True)
 
-    left = runs.concluded(told(older, newer), complete=True)
-    ended = runs.concluded(told(newer), complete=True, confirm_shrink=True)
+    left = runs.concluded(upserts(older, newer), complete=True)
+    ended = runs.concluded(upserts(newer), complete=True, confirm_shrink=True)
 
     assert [shown for transaction in runs.sent(left) for shown in transaction][-1] == ("-X:CL_A(1.0)", "latest")
     assert runs.sent(ended) == [[("-X:CL_A(1.0)", "all")]]
@@ -133,12 +133,12 @@ def test_leaving_a_topic_and_the_end_in_the_other_are_two_events(preparer: Prepa
 def test_one_event_goes_to_all_of_its_topics(preparer: Prepare) -> None:
     runs = preparer("structured", topics={"topics": ["one", "two"]})
 
-    one, two = events(runs, runs.concluded(told(lists(a="x"))))
+    one, two = events(runs, runs.concluded(upserts(lists(a="x"))))
 
     assert one == two
 
 
-def test_what_cannot_be_taken_apart_stands_as_base64(preparer: Prepare) -> None:
+def test_what_cannot_be_split_is_sent_as_base64(preparer: Prepare) -> None:
     runs = preparer("structured")
     sheet = Row("upsert", A, b"PK\x03\x04 one", "application/vnd.xlsx")
 
@@ -149,13 +149,13 @@ def test_what_cannot_be_taken_apart_stands_as_base64(preparer: Prepare) -> None:
     assert orjson.loads(record["value"])["datacontenttype"] == "application/vnd.xlsx"
 
 
-def test_what_no_event_can_tell_goes_to_quarantine(preparer: Prepare) -> None:
+def test_what_no_event_can_carry_goes_to_quarantine(preparer: Prepare) -> None:
     odd = f"{A}\u0085"
     for kind in KINDS:
         runs = preparer(kind, quality={"rules": {"identity": "off"}})
-        (row,) = told(lists(a="x"))
+        (row,) = upserts(lists(a="x"))
 
-        manifest = runs.concluded([row._replace(urn=odd), *told(lists(b="x"))], complete=True)
+        manifest = runs.concluded([row._replace(urn=odd), *upserts(lists(b="x"))], complete=True)
 
         assert [each["rule"] for each in runs.quarantine(manifest)] == ["identity"]
         assert [event["subject"] for event in events(runs, manifest)] == [urn("CL_B")]
@@ -165,10 +165,10 @@ def test_what_was_sent_before_there_was_an_envelope_is_deleted(preparer: Prepare
     runs = preparer("binary")
     bare = registry_publication()
     runs.publication, wrapped = bare, runs.publication
-    runs.concluded(told(lists(a="x", b="x")), complete=True)
+    runs.concluded(upserts(lists(a="x", b="x")), complete=True)
 
     runs.publication = wrapped
-    manifest = runs.concluded(told(lists(b="x")), complete=True)
+    manifest = runs.concluded(upserts(lists(b="x")), complete=True)
 
     [gone] = events(runs, manifest)
     assert (gone["type"], gone["subject"]) == ("contexture.sdmx.structure.delete", A)

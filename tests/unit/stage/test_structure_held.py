@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.registry import codelists, urn
-from builders.structure_runs import InProcess, StructurePreparer, only, registry_publication, told
+from builders.structure_runs import InProcess, StructurePreparer, only, registry_publication, upserts
 from builders.structures import ml
 from contexture.records.changes.structure_changes import HeldStructure, PublishMode, StructureEvent
 from contexture.records.changes.structure_plan import StructurePlan, StructureRun, plan_structures
@@ -21,7 +21,7 @@ from contexture.storage.schemas import STATE
 from contexture.storage.state_files import completed
 from spark_jobs.structures.plan import changed_rows, held_structures
 
-# All of one kind and agency, so that nothing but references tells an order.
+# All of one kind and agency, so that only references decide the order.
 FLOWS = [f"urn:sdmx:org.sdmx.infomodel.datastructure.Dataflow=X:F{number}(1.0)" for number in range(8)]
 LATER = ("references", "is_final")
 
@@ -56,7 +56,7 @@ def _that_hold(rows: pa.Table) -> dict[str, HeldStructure]:
 
 @st.composite
 def without_circles(draw: st.DrawFn) -> dict[str, tuple[str, ...]]:
-    """What structures refer to: each to any that stand before it in some order."""
+    """What structures refer to: each to any that come before it in some order."""
     order = draw(st.permutations(FLOWS))
     chosen = order[: draw(st.integers(2, len(order)))]
     return {
@@ -67,7 +67,7 @@ def without_circles(draw: st.DrawFn) -> dict[str, tuple[str, ...]]:
 
 @settings(deadline=None)
 @given(without_circles(), st.data(), st.booleans())
-def test_what_refers_is_deleted_before_what_it_refers_to_whatever_runs_told_them(references, data, absent) -> None:
+def test_what_refers_is_deleted_before_what_it_refers_to_whatever_runs_published_them(references, data, absent) -> None:
     held: dict[str, HeldStructure] = {}
     runs = data.draw(st.lists(st.sets(st.sampled_from(sorted(references))), max_size=3))
     for number, flows in enumerate([*runs, set(references)]):
@@ -121,10 +121,10 @@ def version(name: str, *, final: bool) -> bytes:
 
 def test_a_draft_may_be_made_final_and_what_is_final_may_not_change(tmp_path: Path) -> None:
     runs = StructurePreparer(InProcess(), tmp_path, registry_publication())  # type: ignore[arg-type]
-    runs.concluded(told(version("draft", final=False)), complete=True)
+    runs.concluded(upserts(version("draft", final=False)), complete=True)
 
-    made_final = runs.concluded(told(version("as it stays", final=True)), complete=True)
-    changed = runs.concluded(told(version("as it must not be", final=True)), complete=True)
+    made_final = runs.concluded(upserts(version("as it stays", final=True)), complete=True)
+    changed = runs.concluded(upserts(version("as it must not be", final=True)), complete=True)
 
     assert "final-content" not in made_final.warnings
     assert changed.warnings["final-content"] == 1
@@ -154,7 +154,7 @@ def test_deletions_of_one_kind_go_by_what_an_earlier_run_read(tmp_path: Path) ->
         '<str:Codelist id="CL_B" agencyID="X" version="1.0"/>',
     ]
     runs = StructurePreparer(InProcess(), tmp_path, registry_publication())  # type: ignore[arg-type]
-    runs.concluded(told(ml("3.0", ("Codelists", "".join(lists))).encode()), complete=True)
+    runs.concluded(upserts(ml("3.0", ("Codelists", "".join(lists))).encode()), complete=True)
 
     gone = runs.concluded(only("delete", second, first, transaction=2))
 

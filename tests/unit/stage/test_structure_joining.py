@@ -1,4 +1,4 @@
-"""An instance that begins beside others waits until these have told what happened before."""
+"""An instance that begins beside others waits until these have published what happened before."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def registry() -> FakeRegistry:
     return held
 
 
-@pytest.mark.parametrize("told", [1, 2])
-def test_it_waits_while_something_is_not_told(registry: FakeRegistry, told: int) -> None:
-    with pytest.raises(RetriableError, match=f"up to transaction {told} of 3"):
-        check_no_pending_outbox(registry, [], told)
+@pytest.mark.parametrize("sent_to", [1, 2])
+def test_it_waits_while_something_is_not_published(registry: FakeRegistry, sent_to: int) -> None:
+    with pytest.raises(RetriableError, match=f"up to transaction {sent_to} of 3"):
+        check_no_pending_outbox(registry, [], sent_to)
 
 
-def test_it_goes_on_when_all_is_told(registry: FakeRegistry) -> None:
+def test_it_continues_when_all_is_published(registry: FakeRegistry) -> None:
     check_no_pending_outbox(registry, [], 3)
 
 
-def test_what_is_not_selected_need_not_be_told(registry: FakeRegistry) -> None:
+def test_what_is_not_selected_need_not_be_published(registry: FakeRegistry) -> None:
     check_no_pending_outbox(registry, [Selector.parse(f"*=*:{B.rpartition(':')[2].split('(')[0]}(*)")], 2)
 
 

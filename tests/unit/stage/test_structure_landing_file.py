@@ -12,12 +12,12 @@ import pytest
 from contexture.storage.folder import StoredFolder
 from contexture.storage.home import Home
 from contexture.storage.schemas import LANDING
-from spark_jobs.structures.landing import Row, landing_file
+from spark_jobs.structures.landing import LandingRow, landing_file
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
 
-def row(number: int, size: int) -> Row:
+def row(number: int, size: int) -> LandingRow:
     return {
         "ordinal": number,
         "operation": "upsert",

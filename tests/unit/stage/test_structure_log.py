@@ -1,4 +1,4 @@
-"""Landing what a registry's log tells."""
+"""Landing the changes of a registry's log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from builders.registry import urn
-from builders.structure_intake import intake, landed, told
+from builders.structure_reading import landed, landed_changes, read_context
 from contexture.errors import RetriableError
 from fakes.structure_registry import NOON, FakeRegistry
 from spark_jobs.structures.read_context import ReadOutcome
@@ -28,16 +28,16 @@ def registry() -> FakeRegistry:
 def land(
     registry: FakeRegistry, home: Path, *, after: int = 1, sent: Iterable[str] = (A, B), select: Iterable[str] = ()
 ) -> ReadOutcome:
-    reading = intake(registry, home, sent=sent, select=select)
-    outcome = land_logged(reading, after)
-    reading.close()
+    context = read_context(registry, home, sent=sent, select=select)
+    outcome = land_logged(context, after)
+    context.close()
     return outcome
 
 
 def test_nothing_new_is_a_landing_without_rows(registry: FakeRegistry, tmp_path: Path) -> None:
     assert land(registry, tmp_path) == ReadOutcome("1", 2, complete=False, transaction=1)
 
-    assert told(tmp_path) == []
+    assert landed_changes(tmp_path) == []
     assert registry.asked == ["log 1"]
 
 
@@ -47,7 +47,7 @@ def test_each_transaction_has_its_own_content_and_deletions_at_its_end(registry:
 
     assert land(registry, tmp_path) == ReadOutcome("3", 2, complete=False, transaction=3)
 
-    assert told(tmp_path) == [(2, "upsert", A), (2, "upsert", C), (3, "upsert", A), (3, "delete", B)]
+    assert landed_changes(tmp_path) == [(2, "upsert", A), (2, "upsert", C), (3, "upsert", A), (3, "delete", B)]
     rows = landed(tmp_path)
     assert b'id="new"' in rows[0]["body"]
     assert b'id="newer"' in rows[2]["body"]
@@ -55,7 +55,7 @@ def test_each_transaction_has_its_own_content_and_deletions_at_its_end(registry:
     assert (rows[3]["body"], rows[3]["modified_at"], rows[3]["scope"]) == (None, registry.log[2].at, "X")
 
 
-def test_without_history_the_present_content_is_told_and_what_is_gone_is_left_to_its_deletion(
+def test_without_history_the_present_content_is_landed_and_what_is_gone_is_left_to_its_deletion(
     registry: FakeRegistry, tmp_path: Path
 ) -> None:
     registry.has_history = False
@@ -64,7 +64,7 @@ def test_without_history_the_present_content_is_told_and_what_is_gone_is_left_to
 
     land(registry, tmp_path)
 
-    assert told(tmp_path) == [(2, "upsert", A), (3, "upsert", A), (3, "delete", C)]
+    assert landed_changes(tmp_path) == [(2, "upsert", A), (3, "upsert", A), (3, "delete", C)]
     assert b'id="now"' in landed(tmp_path)[0]["body"]
 
 
@@ -85,7 +85,7 @@ def test_what_was_not_there_at_the_time_of_the_transaction_is_read_as_it_is(
 
     land(registry, tmp_path)
 
-    assert told(tmp_path) == [(2, "upsert", C)]
+    assert landed_changes(tmp_path) == [(2, "upsert", C)]
 
 
 def test_the_latest_version_takes_over(registry: FakeRegistry, tmp_path: Path) -> None:
@@ -93,25 +93,25 @@ def test_the_latest_version_takes_over(registry: FakeRegistry, tmp_path: Path) -
 
     land(registry, tmp_path, select=["*=*:*(~)"])
 
-    assert told(tmp_path) == [(2, "upsert", A2), (2, "delete", A)]
+    assert landed_changes(tmp_path) == [(2, "upsert", A2), (2, "delete", A)]
 
 
-def test_what_is_not_meant_moves_the_watermark_alone(registry: FakeRegistry, tmp_path: Path) -> None:
+def test_what_is_not_selected_moves_the_watermark_alone(registry: FakeRegistry, tmp_path: Path) -> None:
     registry.submit({C: ()})
 
     outcome = land(registry, tmp_path, sent=[A], select=["*=X:A(*)"])
 
     assert outcome == ReadOutcome("2", 1, complete=False, transaction=2)
-    assert told(tmp_path) == []
+    assert landed_changes(tmp_path) == []
 
 
-def test_what_the_log_does_not_tell_yet_is_left_for_the_next_run(registry: FakeRegistry, tmp_path: Path) -> None:
+def test_what_the_log_does_not_contain_yet_is_left_for_the_next_run(registry: FakeRegistry, tmp_path: Path) -> None:
     registry.submit({A: ("new",)})
     registry.submit({B: ("new",)})
     registry.hidden = 1
 
     assert land(registry, tmp_path).watermark == "2"
-    assert told(tmp_path) == [(2, "upsert", A)]
+    assert landed_changes(tmp_path) == [(2, "upsert", A)]
 
 
 def test_what_the_format_can_not_express_is_marked(registry: FakeRegistry, tmp_path: Path) -> None:
@@ -120,20 +120,20 @@ def test_what_the_format_can_not_express_is_marked(registry: FakeRegistry, tmp_p
 
     land(registry, tmp_path)
 
-    assert told(tmp_path) == [(2, "inexpressible", C)]
+    assert landed_changes(tmp_path) == [(2, "inexpressible", C)]
 
 
-def test_a_gap_is_closed_by_one_transaction_before_what_the_log_still_tells(
+def test_a_gap_is_closed_by_one_transaction_before_what_the_log_still_contains(
     registry: FakeRegistry, tmp_path: Path
 ) -> None:
     registry.submit({A: ("lost",)})
     registry.submit({C: ()}, delete=[B])
-    registry.submit({A: ("told",)})
+    registry.submit({A: (("logged",))})
     registry.forgotten = 3
 
     assert land(registry, tmp_path) == ReadOutcome("4", 2, complete=True, transaction=4)
 
-    assert told(tmp_path) == [(3, "upsert", C), (4, "upsert", A)]
+    assert landed_changes(tmp_path) == [(3, "upsert", C), (4, "upsert", A)]
     assert B in registry.asked
 
 
@@ -142,7 +142,7 @@ def test_a_gap_at_the_end_of_the_log_compares_everything(registry: FakeRegistry,
     registry.forgotten = 2
 
     assert land(registry, tmp_path) == ReadOutcome("2", 2, complete=True, transaction=2)
-    assert told(tmp_path) == [(2, "upsert", A), (2, "upsert", B)]
+    assert landed_changes(tmp_path) == [(2, "upsert", A), (2, "upsert", B)]
 
 
 def test_a_gap_is_not_closed_by_a_list_that_leaves_something_out(registry: FakeRegistry, tmp_path: Path) -> None:

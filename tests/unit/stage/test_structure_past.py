@@ -26,7 +26,7 @@ from fakes.structure_registry import NOON
 A, A2, B, C = urn("A"), urn("A", "2.0"), urn("B"), urn("C")
 DAY = timedelta(days=1)
 HISTORY = {"topics": ["structures"], "keep": "history"}
-Told = list[tuple[int, list[tuple[str, str, bytes | None]]]]
+SentTransactions = list[tuple[int, list[tuple[str, str, bytes | None]]]]
 
 
 def minute(number: float) -> datetime:
@@ -39,8 +39,8 @@ def after(number: int) -> tuple[datetime, datetime]:
     return minute(number + 0.5), minute(1000)
 
 
-def told(world: World, manifest: Manifest) -> Told:
-    """Of each Kafka transaction the registry's, and topic, key and value of its records."""
+def sent_transactions(world: World, manifest: Manifest) -> SentTransactions:
+    """Returns, for each Kafka transaction, that of the registry, and topic, key and value of its records."""
     storage = world.instances[0].storage
     transactions: dict[int, tuple[int, list[tuple[str, str, bytes | None]]]] = {}
     for row in rows(storage, manifest):
@@ -54,13 +54,13 @@ def rows(storage: Any, manifest: Manifest) -> Iterator[dict[str, Any]]:
         yield from batch.to_pylist()
 
 
-def live(world: World) -> Told:
+def live(world: World) -> SentTransactions:
     """What the last concluded run sent."""
     outboxes = world.instances[0].storage.publication(world.publication.name).outboxes
-    return told(world, outboxes.manifest(outboxes.all()[-1].outbox))
+    return sent_transactions(world, outboxes.manifest(outboxes.all()[-1].outbox))
 
 
-def shown(found: Told) -> list[tuple[int, list[str]]]:
+def shown(found: SentTransactions) -> list[tuple[int, list[str]]]:
     """The same, short: `+` or `-` and the id of the structure."""
     return [
         (number, [("-" if value is None else "+") + key.rpartition("X:")[2] for _, key, value in records])
@@ -83,7 +83,7 @@ def test_contents_are_as_they_were_and_deletions_apart(world: World) -> None:
 
     manifest = world.instances[0].past(after(1))
 
-    found = told(world, manifest)
+    found = sent_transactions(world, manifest)
     assert shown(found) == [(2, ["+A(1.0)", "+C(1.0)"]), (3, ["+A(1.0)"]), (3, ["-B(1.0)"])]
     assert b'id="second"' in (found[0][1][0][2] or b"")
     assert b'id="third"' not in (found[0][1][0][2] or b"")
@@ -92,11 +92,14 @@ def test_contents_are_as_they_were_and_deletions_apart(world: World) -> None:
     assert manifest.headers == (("contexture-backfill", "2026-11-01T12:01:30+00:00"),)
 
 
-def test_only_the_interval_is_told_its_end_excluded(world: World) -> None:
+def test_only_the_interval_is_published_its_end_excluded(world: World) -> None:
     for codes in ("second", "third", "fourth"):
         world.registry.submit({A: (codes,)})
 
-    assert shown(told(world, world.instances[0].past((minute(2), minute(4))))) == [(2, ["+A(1.0)"]), (3, ["+A(1.0)"])]
+    assert shown(sent_transactions(world, world.instances[0].past((minute(2), minute(4))))) == [
+        (2, ["+A(1.0)"]),
+        (3, ["+A(1.0)"]),
+    ]
 
 
 def test_neither_state_nor_what_waits_is_touched(world: World) -> None:
@@ -115,7 +118,7 @@ def test_an_interval_in_which_nothing_happened_makes_an_outbox_without_records(w
     assert (manifest.records, manifest.missing, manifest.replayed_from) == (0, (), "source")
 
 
-def test_what_the_log_no_longer_tells_is_refused_and_listed(world: World) -> None:
+def test_what_the_log_no_longer_contains_is_refused_and_listed(world: World) -> None:
     for codes in ("second", "third", "fourth"):
         world.registry.submit({A: (codes,)})
     world.registry.forgotten = 3
@@ -129,10 +132,10 @@ def test_what_the_log_no_longer_tells_is_refused_and_listed(world: World) -> Non
     )
     manifest = world.instances[0].past(after(1), incomplete="send")
     assert manifest.missing == (listed,)
-    assert shown(told(world, manifest)) == [(4, ["+A(1.0)"])]
+    assert shown(sent_transactions(world, manifest)) == [(4, ["+A(1.0)"])]
 
 
-def test_what_the_log_no_longer_tells_comes_from_the_archive(world: World) -> None:
+def test_what_the_log_no_longer_contains_comes_from_the_archive(world: World) -> None:
     world.registry.submit({A: ("second",)})
     world.registry.submit(delete=[B])
     world.instances[0].run("changes")
@@ -142,12 +145,12 @@ def test_what_the_log_no_longer_tells_comes_from_the_archive(world: World) -> No
 
     manifest = world.instances[0].past(after(1))
 
-    assert told(world, manifest)[:-1] == sent
-    assert shown(told(world, manifest)) == [(2, ["+A(1.0)"]), (3, ["-B(1.0)"]), (4, ["+A(1.0)"])]
+    assert sent_transactions(world, manifest)[:-1] == sent
+    assert shown(sent_transactions(world, manifest)) == [(2, ["+A(1.0)"]), (3, ["-B(1.0)"]), (4, ["+A(1.0)"])]
     assert manifest.missing == ()
 
 
-def test_what_runs_of_the_interval_read_is_told_too_where_other_intervals_may_come_from_the_archive(
+def test_what_runs_of_the_interval_read_is_published_too_where_other_intervals_may_come_from_the_archive(
     world: World,
 ) -> None:
     """Archived runs are found by when they read; the log goes by when the registry made its transactions."""
@@ -156,7 +159,7 @@ def test_what_runs_of_the_interval_read_is_told_too_where_other_intervals_may_co
     now = datetime.now(UTC)
     hour = (now - timedelta(hours=1), now + timedelta(hours=1))
 
-    assert told(world, world.instances[0].past(hour, replay_from="auto")) == live(world)
+    assert sent_transactions(world, world.instances[0].past(hour, replay_from="auto")) == live(world)
     assert world.instances[0].past(hour).records == 0
 
 
@@ -169,11 +172,11 @@ def test_a_gap_that_was_closed_by_a_comparison_is_archived_only_at_its_end(world
 
     manifest = world.instances[0].past(after(1), incomplete="send")
 
-    assert told(world, manifest) == sent
+    assert sent_transactions(world, manifest) == sent
     assert manifest.missing == ("transaction 2 of the registry, which neither the registry's log nor an archive holds",)
 
 
-def test_an_archived_run_that_told_nothing_of_a_transaction_leaves_nothing_missing(tmp_path: Path) -> None:
+def test_an_archived_run_that_published_nothing_of_a_transaction_leaves_nothing_missing(tmp_path: Path) -> None:
     world = World(tmp_path, topics=HISTORY, source={"kind": "sdmx", "connection": "r", "select": ["Codelist=X:A(*)"]})
     world.registry.submit({A: ("a",)})
     world.instances[0].run("full")
@@ -186,20 +189,20 @@ def test_an_archived_run_that_told_nothing_of_a_transaction_leaves_nothing_missi
     assert (manifest.records, manifest.missing) == (0, ())
 
 
-def test_without_as_of_only_deletions_are_told_by_the_log(world: World) -> None:
+def test_without_as_of_only_deletions_come_from_the_log(world: World) -> None:
     world.registry.has_history = False
     world.registry.submit({A: ("second",)})
     world.registry.submit(delete=[B])
 
     manifest = world.instances[0].past(after(1), incomplete="send")
 
-    assert shown(told(world, manifest)) == [(3, ["-B(1.0)"])]
+    assert shown(sent_transactions(world, manifest)) == [(3, ["-B(1.0)"])]
     assert manifest.missing == (
-        "transaction 2 of the registry, whose contents the registry doesn't show as they were then",
+        "transaction 2 of the registry, whose contents the registry cannot show as they were then",
     )
 
 
-def test_without_as_of_what_is_archived_is_told_as_it_was(world: World) -> None:
+def test_without_as_of_what_is_archived_is_published_as_it_was(world: World) -> None:
     world.registry.has_history = False
     world.registry.submit({A: ("second",)})
     world.instances[0].run("changes")
@@ -209,7 +212,7 @@ def test_without_as_of_what_is_archived_is_told_as_it_was(world: World) -> None:
 
     manifest = world.instances[0].past((minute(2), minute(3)))
 
-    assert told(world, manifest) == sent
+    assert sent_transactions(world, manifest) == sent
     assert manifest.missing == ()
 
 
@@ -220,9 +223,9 @@ def test_a_transaction_of_which_one_content_is_denied_is_left_out_whole(world: W
 
     manifest = world.instances[0].past(after(1), incomplete="send")
 
-    assert shown(told(world, manifest)) == [(3, ["+C(1.0)"])]
+    assert shown(sent_transactions(world, manifest)) == [(3, ["+C(1.0)"])]
     assert manifest.missing == (
-        "transaction 2 of the registry, whose contents the registry doesn't show as they were then",
+        "transaction 2 of the registry, whose contents the registry cannot show as they were then",
     )
 
 
@@ -238,7 +241,7 @@ def test_a_registry_without_a_log_has_no_past(tmp_path: Path) -> None:
     world = World(tmp_path, has_log=False)
     world.registry.submit({A: ("a",)})
 
-    with pytest.raises(NoLogError, match="the registry at memory keeps no log"):
+    with pytest.raises(NoLogError, match="the registry at memory has no log"):
         world.instances[0].past(after(0))
 
 
@@ -254,10 +257,14 @@ def test_on_a_replica_only_what_undoes_nothing_is_sent(tmp_path: Path) -> None:
     manifest = world.instances[0].past((minute(2), minute(4)))
 
     # Of A the second is overtaken by the third, and of B by the fourth, which is not in the interval.
-    assert shown(told(world, manifest)) == [(3, ["+A(1.0)"]), (3, ["-C(1.0)"])]
+    assert shown(sent_transactions(world, manifest)) == [(3, ["+A(1.0)"]), (3, ["-C(1.0)"])]
     assert manifest.skipped_newer == 2
     everything = world.instances[0].past((minute(2), minute(4)), outdated="send")
-    assert shown(told(world, everything)) == [(2, ["+A(1.0)", "+B(1.0)"]), (3, ["+A(1.0)"]), (3, ["-C(1.0)"])]
+    assert shown(sent_transactions(world, everything)) == [
+        (2, ["+A(1.0)", "+B(1.0)"]),
+        (3, ["+A(1.0)"]),
+        (3, ["-C(1.0)"]),
+    ]
     assert everything.skipped_newer == 0
 
 
@@ -271,7 +278,7 @@ def test_a_structure_that_came_again_on_a_replica_gets_no_tombstone(tmp_path: Pa
 
     manifest = world.instances[0].past((minute(2), minute(3)))
 
-    assert (told(world, manifest), manifest.skipped_newer) == ([], 1)
+    assert (sent_transactions(world, manifest), manifest.skipped_newer) == ([], 1)
 
 
 def test_with_a_prefix_all_of_it_goes_to_other_topics(tmp_path: Path) -> None:
@@ -285,7 +292,8 @@ def test_with_a_prefix_all_of_it_goes_to_other_topics(tmp_path: Path) -> None:
     manifest = world.instances[0].past(after(1), topic_prefix="again-")
 
     assert [
-        (number, [(topic, value is None) for topic, _, value in records]) for number, records in told(world, manifest)
+        (number, [(topic, value is None) for topic, _, value in records])
+        for number, records in sent_transactions(world, manifest)
     ] == [
         (2, [("again-structures", False)]),
         (3, [("again-structures", True)]),
@@ -304,7 +312,7 @@ def test_the_latest_version_is_the_one_of_then(tmp_path: Path) -> None:
 
     manifest = world.instances[0].past(after(1))
 
-    assert shown(told(world, manifest)) == [
+    assert shown(sent_transactions(world, manifest)) == [
         (2, ["+A(1.0)"]),
         (3, ["+A(2.0)"]),
         (3, ["-A(1.0)"]),
@@ -313,14 +321,14 @@ def test_the_latest_version_is_the_one_of_then(tmp_path: Path) -> None:
     ]
 
 
-def test_two_transactions_of_one_moment_that_touch_one_structure_are_not_told_apart(world: World) -> None:
+def test_two_transactions_of_one_moment_that_touch_one_structure_are_not_distinguished(world: World) -> None:
     world.registry.submit({A: ("second",)})
     world.registry.submit({A: ("third",)})
     world.registry.at_one_moment(2, 3)
 
     manifest = world.instances[0].past(after(1), incomplete="send")
 
-    assert shown(told(world, manifest)) == [(3, ["+A(1.0)"])]
+    assert shown(sent_transactions(world, manifest)) == [(3, ["+A(1.0)"])]
     assert manifest.missing[0].startswith("transaction 2 of the registry, whose contents")
 
 
@@ -339,7 +347,7 @@ ROUTES = [
     st.sampled_from(ROUTES),
     st.sampled_from([[], ["Codelist=X:*(~)"], ["Codelist=X:CL_A(*)"]]),
 )
-def test_a_backfill_tells_what_a_live_run_told(
+def test_a_backfill_publishes_what_a_live_run_published(
     history: list[tuple[set[str], set[str]]], routes: dict[str, Any], select: list[str]
 ) -> None:
     with TemporaryDirectory() as home:
@@ -353,7 +361,7 @@ def test_a_backfill_tells_what_a_live_run_told(
             world.registry.submit(dict.fromkeys(sorted(changed), (f"at{number}",)), delete=gone)
         world.instances[0].run("changes")
 
-        assert told(world, world.instances[0].past(after(1))) == live(world)
+        assert sent_transactions(world, world.instances[0].past(after(1))) == live(world)
 
 
 def test_nothing_of_a_refused_backfill_stays_to_be_sent(world: World) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from builders.registry import urn
-from builders.structure_intake import intake, structure_order, told
+from builders.structure_reading import landed_changes, read_context, structure_order
 from contexture.errors import DefectError
 from contexture.storage.manifests import Mode
 from fakes.structure_registry import FakeRegistry
@@ -30,9 +30,9 @@ def landed(
     sent: Iterable[str] = (),
     baseline: bool = False,
 ) -> ReadOutcome:
-    reading = intake(registry, home, sent=sent)
-    outcome = land(reading, structure_order(home, mode=mode, baseline=baseline), watermark, NOON)
-    reading.close()
+    context = read_context(registry, home, sent=sent)
+    outcome = land(context, structure_order(home, mode=mode, baseline=baseline), watermark, NOON)
+    context.close()
     return outcome
 
 
@@ -54,18 +54,23 @@ def generic() -> FakeRegistry:
 def test_a_full_read_knows_the_last_transaction_before_it(registry: FakeRegistry, tmp_path: Path) -> None:
     assert landed(registry, tmp_path, "full", "1") == ReadOutcome("2", 2, complete=True, transaction=2)
     assert registry.asked[0] == "log None"
-    assert told(tmp_path) == [(None, "upsert", A), (None, "upsert", B)]
+    assert landed_changes(tmp_path) == [(None, "upsert", A), (None, "upsert", B)]
 
 
-def test_a_full_read_tells_what_was_deleted_since_and_never_sent_by_us(registry: FakeRegistry, tmp_path: Path) -> None:
+def test_a_full_read_lands_what_was_deleted_since_and_never_sent_by_us(registry: FakeRegistry, tmp_path: Path) -> None:
     registry.submit({C: (), D: ()})
     registry.submit({D: ("again",)}, delete=[C])
 
     assert landed(registry, tmp_path, "full", "2").complete
-    assert told(tmp_path) == [(None, "upsert", A), (None, "upsert", B), (None, "upsert", D), (None, "delete", C)]
+    assert landed_changes(tmp_path) == [
+        (None, "upsert", A),
+        (None, "upsert", B),
+        (None, "upsert", D),
+        (None, "delete", C),
+    ]
 
 
-def test_a_full_read_of_another_log_tells_what_is_there(registry: FakeRegistry, tmp_path: Path) -> None:
+def test_a_full_read_of_another_log_lands_what_is_there(registry: FakeRegistry, tmp_path: Path) -> None:
     assert landed(registry, tmp_path, "full", "17") == ReadOutcome("2", 2, complete=True, transaction=2)
 
 
@@ -77,7 +82,7 @@ def test_a_baseline_reads_everything_whatever_is_known(registry: FakeRegistry, t
 
 def test_changes_follow_the_log(registry: FakeRegistry, tmp_path: Path) -> None:
     assert landed(registry, tmp_path, "changes", "1", sent=[A]) == ReadOutcome("2", 2, complete=False, transaction=2)
-    assert told(tmp_path) == [(2, "upsert", B)]
+    assert landed_changes(tmp_path) == [(2, "upsert", B)]
 
 
 def test_changes_after_something_else_than_a_transaction_are_a_snapshot(registry: FakeRegistry, tmp_path: Path) -> None:
@@ -104,7 +109,7 @@ def test_what_has_not_changed_since_is_not_read(generic: FakeRegistry, tmp_path:
     generic.modified = TEN
 
     assert landed(generic, tmp_path, "changes", TEN, sent=[A, B]) == ReadOutcome(TEN, 2, complete=False)
-    assert told(tmp_path) == []
+    assert landed_changes(tmp_path) == []
 
 
 def test_a_deletion_that_the_registry_did_not_notice_is_read_all_the_same(
@@ -114,7 +119,7 @@ def test_a_deletion_that_the_registry_did_not_notice_is_read_all_the_same(
     generic.submit(delete=[B])
 
     assert landed(generic, tmp_path, "changes", TEN, sent=[A, B]).complete
-    assert told(tmp_path) == [(None, "upsert", A)]
+    assert landed_changes(tmp_path) == [(None, "upsert", A)]
 
 
 def test_a_full_read_does_not_ask_whether_anything_changed(generic: FakeRegistry, tmp_path: Path) -> None:

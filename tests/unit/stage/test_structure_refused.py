@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from builders.registry import urn
-from builders.structure_intake import intake, landed, told
+from builders.structure_reading import landed, landed_changes, read_context
 from contexture.errors import ConfigurationError, RetriableError
 from fakes.structure_registry import FakeRegistry
 from spark_jobs.structures.read_context import ReadOutcome
@@ -34,16 +34,18 @@ def land(
     select: Iterable[str] = (),
     sent: Iterable[str] = (),
 ) -> ReadOutcome:
-    reading = intake(registry, home, select=select, sent=sent)
-    outcome = land_refused(reading, urns, watermark)
-    reading.close()
+    context = read_context(registry, home, select=select, sent=sent)
+    outcome = land_refused(context, urns, watermark)
+    context.close()
     return outcome
 
 
-def test_it_is_read_as_the_registry_has_it_where_the_target_stands(registry: FakeRegistry, tmp_path: Path) -> None:
+def test_it_is_landed_as_the_registry_has_it_at_the_transaction_of_the_target(
+    registry: FakeRegistry, tmp_path: Path
+) -> None:
     assert land(registry, tmp_path, A, B) == ReadOutcome(None, 0, complete=False, transaction=2)
 
-    assert told(tmp_path) == [(None, "upsert", A), (None, "upsert", B)]
+    assert landed_changes(tmp_path) == [(None, "upsert", A), (None, "upsert", B)]
     assert b'id="later"' in landed(tmp_path)[1]["body"]
 
 
@@ -52,24 +54,24 @@ def test_what_was_changed_since_is_left_to_the_next_run(registry: FakeRegistry, 
 
     assert land(registry, tmp_path, A, B).transaction == 2
 
-    assert told(tmp_path) == [(None, "upsert", B)]
+    assert landed_changes(tmp_path) == [(None, "upsert", B)]
 
 
-def test_what_is_gone_or_no_longer_meant_is_left_out(registry: FakeRegistry, tmp_path: Path) -> None:
+def test_what_is_gone_or_no_longer_selected_is_left_out(registry: FakeRegistry, tmp_path: Path) -> None:
     registry.submit({A2: ("a",)})
     latest = ["Codelist=X:A(~)", "Codelist=X:C(~)"]
 
     land(registry, tmp_path, A, B, C, watermark="3", select=latest)
 
-    assert told(tmp_path) == []
+    assert landed_changes(tmp_path) == []
 
 
-def test_what_cannot_be_expressed_is_told_again(registry: FakeRegistry, tmp_path: Path) -> None:
+def test_what_cannot_be_expressed_is_landed_again(registry: FakeRegistry, tmp_path: Path) -> None:
     registry.inexpressible = {A}
 
     land(registry, tmp_path, A, B)
 
-    assert sorted(told(tmp_path)) == [(None, "inexpressible", A), (None, "upsert", B)]
+    assert sorted(landed_changes(tmp_path)) == [(None, "inexpressible", A), (None, "upsert", B)]
 
 
 def test_a_registry_without_a_log_is_asked_as_it_is(tmp_path: Path) -> None:
@@ -78,7 +80,7 @@ def test_a_registry_without_a_log_is_asked_as_it_is(tmp_path: Path) -> None:
 
     assert land(plain, tmp_path, A, B, watermark=None).transaction is None
 
-    assert told(tmp_path) == [(None, "upsert", A)]
+    assert landed_changes(tmp_path) == [(None, "upsert", A)]
 
 
 class Busy(FakeRegistry):

@@ -21,14 +21,14 @@ from builders.structure_runs import (
     StructurePreparer,
     only,
     registry_publication,
-    told,
+    upserts,
 )
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.sources.sdmx import split
 from contexture.storage.manifests import RegistryPart
 from spark_jobs.shared.context import StageContext
 from spark_jobs.structures import prepare
-from spark_jobs.structures.evaluate import looked_at_folder
+from spark_jobs.structures.evaluate import unplanned_folder
 
 A, B = urn("CL_A"), urn("CL_B")
 Prepare = Callable[..., StructurePreparer]
@@ -52,7 +52,9 @@ def lists(**codes: str) -> bytes:
 def test_a_flush_sends_every_structure_whole_in_one_transaction(preparer: Prepare) -> None:
     runs = preparer()
 
-    manifest = runs.concluded(told(SEX_AND_FLOW), mode="full", complete=True, registry_transaction=41, watermark="41")
+    manifest = runs.concluded(
+        upserts(SEX_AND_FLOW), mode="full", complete=True, registry_transaction=41, watermark="41"
+    )
 
     first, second = runs.records(manifest)
     assert first == {
@@ -83,15 +85,15 @@ def test_a_flush_sends_every_structure_whole_in_one_transaction(preparer: Prepar
     }
 
 
-def test_the_log_is_told_transaction_by_transaction(preparer: Prepare) -> None:
+def test_the_log_is_published_transaction_by_transaction(preparer: Prepare) -> None:
     runs = preparer()
-    runs.concluded(told(lists(a="x", b="x")), mode="full", complete=True, registry_transaction=5)
+    runs.concluded(upserts(lists(a="x", b="x")), mode="full", complete=True, registry_transaction=5)
 
     manifest = runs.concluded(
         [
-            *told(lists(a="y", c="x"), transaction=7),
+            *upserts(lists(a="y", c="x"), transaction=7),
             *only("delete", B, transaction=7),
-            *told(lists(a="x"), transaction=8),
+            *upserts(lists(a="x"), transaction=8),
             *only("delete", urn("CL_NEVER"), transaction=9),
         ],
         watermark="9",
@@ -126,9 +128,9 @@ def test_the_log_is_told_transaction_by_transaction(preparer: Prepare) -> None:
 def test_a_registry_without_a_log_is_compared_with_state(preparer: Prepare) -> None:
     runs = preparer()
     before = {f"c{number}": "x" for number in range(12)}
-    runs.concluded(told(lists(**before)), complete=True)
+    runs.concluded(upserts(lists(**before)), complete=True)
 
-    manifest = runs.concluded(told(lists(**{**before, "c3": "y", "d": "x"}), lists(e="x"))[1:], complete=True)
+    manifest = runs.concluded(upserts(lists(**{**before, "c3": "y", "d": "x"}), lists(e="x"))[1:], complete=True)
 
     assert runs.sent(manifest) == [
         [(f"+X:CL_{name}(1.0)", "structures") for name in ("C3", "D", "E")],
@@ -141,24 +143,24 @@ def test_a_registry_without_a_log_is_compared_with_state(preparer: Prepare) -> N
 
 def test_what_a_storage_does_not_list_yet_is_not_deleted(preparer: Prepare, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = preparer()
-    runs.concluded(told(lists(a="X", b="Y")), complete=True)
+    runs.concluded(upserts(lists(a="X", b="Y")), complete=True)
     evaluated = prepare.evaluate
 
     def listed_late(spark: Any, preparation: StageContext, units: Any) -> None:
         evaluated(spark, preparation, units)
-        looked_at_folder(preparation.work).remove("000000.parquet")
+        unplanned_folder(preparation.work).remove("000000.parquet")
 
     monkeypatch.setattr(prepare, "evaluate", listed_late)
     with pytest.raises(RetriableError, match="0 of 2 landed structures are seen"):
-        runs.prepare(told(lists(a="X", b="Y")), complete=True)
+        runs.prepare(upserts(lists(a="X", b="Y")), complete=True)
 
 
 def test_an_incomplete_read_deletes_nothing(preparer: Prepare) -> None:
     runs = preparer()
-    runs.concluded(told(lists(a="x", b="x")), complete=True)
+    runs.concluded(upserts(lists(a="x", b="x")), complete=True)
 
     nothing = runs.concluded([], complete=False)
-    half = runs.concluded(told(lists(a="x")), complete=False)
+    half = runs.concluded(upserts(lists(a="x")), complete=False)
 
     assert (nothing.records, half.records) == (0, 0)
     assert nothing.shards[0].file is None
@@ -167,15 +169,15 @@ def test_an_incomplete_read_deletes_nothing(preparer: Prepare) -> None:
 
 def test_more_than_may_vanish_leaves_no_outbox(preparer: Prepare) -> None:
     runs = preparer(source={"kind": "sdmx", "connection": "registry", "shrink_limit": {"share": 0.1, "count": 1}})
-    runs.concluded(told(lists(a="x", b="x", c="x")), complete=True)
+    runs.concluded(upserts(lists(a="x", b="x", c="x")), complete=True)
 
     with pytest.raises(ConfigurationError, match="2 are gone of the 3 structures"):
-        runs.prepare(told(lists(a="x")), complete=True)
+        runs.prepare(upserts(lists(a="x")), complete=True)
     held_up = [
         runs.storage.publication("structures").run(run).shrink_report()
         for run in runs.storage.folders("structures/runs")
     ]
-    confirmed = runs.concluded(told(lists(a="x")), complete=True, confirm_shrink=True)
+    confirmed = runs.concluded(upserts(lists(a="x")), complete=True, confirm_shrink=True)
 
     assert [found and (found.count, found.held, found.limit, len(found.identities)) for found in held_up] == [
         (2, 3, 1, 2)
@@ -187,8 +189,10 @@ def test_more_than_may_vanish_leaves_no_outbox(preparer: Prepare) -> None:
 def test_a_baseline_is_state_without_records(preparer: Prepare) -> None:
     runs = preparer()
 
-    manifest = runs.concluded(told(lists(a="x")), complete=True, registry_transaction=5, watermark="5", baseline=True)
-    later = runs.concluded([*told(lists(a="x"), transaction=6), *only("delete", A, transaction=7)])
+    manifest = runs.concluded(
+        upserts(lists(a="x")), complete=True, registry_transaction=5, watermark="5", baseline=True
+    )
+    later = runs.concluded([*upserts(lists(a="x"), transaction=6), *only("delete", A, transaction=7)])
 
     assert (manifest.records, manifest.baseline, manifest.upserts, manifest.accepted) == (0, True, 0, 1)
     assert runs.sent(later) == [[("-X:CL_A(1.0)", "structures")]]
@@ -200,8 +204,8 @@ WITHOUT_URN = structures.ml("2.1", ("Codelists", '<str:Codelist id="CL_A"/>')).e
 
 def test_what_cannot_be_sent_goes_to_quarantine_with_its_body(preparer: Prepare) -> None:
     runs = preparer()
-    runs.concluded(told(lists(a="x", b="x")), complete=True)
-    xml = told(lists(a="x"))[0].media_type
+    runs.concluded(upserts(lists(a="x", b="x")), complete=True)
+    xml = upserts(lists(a="x"))[0].media_type
 
     manifest = runs.concluded(
         [
@@ -209,7 +213,7 @@ def test_what_cannot_be_sent_goes_to_quarantine_with_its_body(preparer: Prepare)
             Row("upsert", B, TWO, xml),
             Row("upsert", None, WITHOUT_URN, xml),
             *only("inexpressible", urn("CL_MAP")),
-            *told(lists(c="x"), lists(c="y"), lists(d="x")),
+            *upserts(lists(c="x"), lists(c="y"), lists(d="x")),
         ],
         complete=True,
     )
@@ -241,7 +245,7 @@ def test_structures_go_where_routes_say(preparer: Prepare) -> None:
     routes = [{"select": "Codelist=*:*(*)", "topics": ["lists", "of-{agency}"]}]
     runs = preparer(topics={"routes": routes})
 
-    manifest = runs.concluded(told(SEX_AND_FLOW), mode="full", complete=True)
+    manifest = runs.concluded(upserts(SEX_AND_FLOW), mode="full", complete=True)
 
     assert runs.sent(manifest) == [[("+SDMX:CL_SEX(2.1)", "lists"), ("+SDMX:CL_SEX(2.1)", "of-SDMX")]]
     assert [(row["batch"], row["sub_batch"]) for row in runs.records(manifest)] == [(0, 0), (0, 1)]
@@ -267,7 +271,7 @@ def test_a_form_that_cannot_be_taken_apart_is_known_by_its_bytes(preparer: Prepa
 
 def test_the_key_is_the_urn_that_landed(preparer: Prepare) -> None:
     runs = preparer()
-    (row,) = told(lists(a="x"))
+    (row,) = upserts(lists(a="x"))
 
     manifest = runs.concluded([row._replace(urn=B)], complete=True)
 
@@ -277,10 +281,10 @@ def test_the_key_is_the_urn_that_landed(preparer: Prepare) -> None:
 def test_the_checkpoint_gets_a_row_for_each_landing_row(preparer: Prepare) -> None:
     runs = preparer()
 
-    runs.prepare([*told(SEX_AND_FLOW, transaction=3), *only("delete", A, transaction=3)])
+    runs.prepare([*upserts(SEX_AND_FLOW, transaction=3), *only("delete", A, transaction=3)])
 
     flow = runs.evaluated("run1")[1]
-    (artefact,) = split(BytesIO(told(SEX_AND_FLOW)[1].body or b""))
+    (artefact,) = split(BytesIO(upserts(SEX_AND_FLOW)[1].body or b""))
     assert [row["verdict"] for row in runs.evaluated("run1")] == [0, 0, 4]
     assert flow == {
         "event": 1,
@@ -322,7 +326,7 @@ def digests(runs: StructurePreparer, *folders: str) -> dict[str, str]:
 
 def test_preparing_again_gives_the_same_bytes(preparer: Prepare) -> None:
     runs = preparer()
-    rows = [*told(SEX_AND_FLOW, transaction=3), *only("inexpressible", A, transaction=3)]
+    rows = [*upserts(SEX_AND_FLOW, transaction=3), *only("inexpressible", A, transaction=3)]
     first = runs.prepare(rows, rows_in_group=1)
     folders = (runs.folder.outbox(first.outbox), runs.folder.quarantine(first.outbox))
     before = digests(runs, *folders)
@@ -337,7 +341,7 @@ def test_preparing_again_gives_the_same_bytes(preparer: Prepare) -> None:
 
 def test_an_outbox_that_is_there_is_not_made_again(preparer: Prepare) -> None:
     runs = preparer()
-    first = runs.prepare(told(SEX_AND_FLOW))
+    first = runs.prepare(upserts(SEX_AND_FLOW))
     runs.storage.remove(runs.folder.landing("run1") + "/part-00000.parquet")
 
     assert runs.again("run1") == first
@@ -345,8 +349,8 @@ def test_an_outbox_that_is_there_is_not_made_again(preparer: Prepare) -> None:
 
 def test_whether_a_landing_is_whole_makes_another_outbox(preparer: Prepare) -> None:
     runs = preparer()
-    runs.concluded(told(lists(a="x")), complete=True)
-    rows = told(lists(b="x"))
+    runs.concluded(upserts(lists(a="x")), complete=True)
+    rows = upserts(lists(b="x"))
 
     part = runs.prepare(rows, complete=False)
     runs.runs -= 1

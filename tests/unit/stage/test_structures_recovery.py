@@ -1,4 +1,4 @@
-"""A registry's publication whose home is lost: its topics tell what has to be deleted."""
+"""A registry's publication whose home is lost: its topics show what has to be deleted."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_contents_and_references_are_those_that_state_had(tmp_path: Path) -> Non
     ]
 
 
-def test_a_registrys_next_run_is_never_told_in_parts(tmp_path: Path) -> None:
+def test_a_registrys_next_run_is_never_published_in_parts(tmp_path: Path) -> None:
     world = World(tmp_path, topics=ROUTED)
     world.registry.submit({A: ("x",)})
     world.instances[0].run("full")

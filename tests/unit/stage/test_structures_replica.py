@@ -45,7 +45,7 @@ class Run(NamedTuple):
 
 
 class Forgotten(NamedTuple):
-    """The registry's log tells only the last transactions any more."""
+    """The registry forgets all but the last transactions of its log."""
 
     but: int
 
@@ -83,7 +83,7 @@ def happen(world: World, run: Run) -> None:
 
 
 def live(world: World, history: list[Submitted | Run | Forgotten]) -> None:
-    """Everything happens, and in the end every instance has a run that nobody kills."""
+    """Everything happens, and in the end every instance has a run that is not killed."""
     world.registry.submit({urn("CL_KEPT"): ("x",)})
     for instance in world.instances:
         instance.run("full")
@@ -141,15 +141,15 @@ def test_so_does_that_of_two_instances_that_share_only_kafka(examples: int) -> N
 
 
 @EXAMPLES
-def test_two_instances_tell_each_transaction_of_the_registry_once_and_in_its_order(examples: int) -> None:
+def test_two_instances_publish_each_transaction_of_the_registry_once_and_in_its_order(examples: int) -> None:
     @law(examples)
     @given(histories(2, "changes"))
     def holds(history: list[Any]) -> None:
         with TemporaryDirectory() as home:
             world = World(Path(home), instances=2)
             live(world, history)
-            told = [(transaction, deletes) for transaction, deletes, _ in world.told()]
-            assert told == sorted(set(told))
+            sent = [(transaction, deletes) for transaction, deletes, _ in world.sent_transactions()]
+            assert sent == sorted(set(sent))
 
     holds()
 
@@ -194,7 +194,7 @@ def test_what_a_rule_refused_is_there_once_it_was_tried_again(examples: int, has
     holds()
 
 
-def test_what_another_instance_told_later_is_never_undone_by_a_retry(tmp_path: Path) -> None:
+def test_what_another_instance_published_later_is_never_undone_by_a_retry(tmp_path: Path) -> None:
     world = World(tmp_path, instances=2, quality=STRICT)
     first, second = world.instances
     world.registry.submit({urn("CL_KEPT"): ("x",)})

@@ -1,4 +1,4 @@
-"""Pulls of a registry that answers wrongly: no absence is concluded and no change passed over that is none."""
+"""Reads of a registry that answers wrongly: no absence is concluded and no change passed over that is none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from secrets import randbits
 
 import pytest
 
-from builders.structure_intake import intake, landed, structure_order
+from builders.structure_reading import landed, read_context, structure_order
 from builders.unreliable_registry import UnreliableRegistry
 from contexture.errors import RetriableError
 from contexture.sources.sdmx.reading.steps import transaction_of
@@ -32,7 +32,7 @@ def anomalies(home: Path, seed: int) -> list[str]:
     sent = registry._moments[known] if known is not None else {}
     mode = random.choice(("full", "changes"))
     watermark = None if known is None else str(known) if registry.has_log else f"change {known}"
-    reader = intake(registry, home, sent=sent)
+    reader = read_context(registry, home, sent=sent)
     registry.begin()
     try:
         outcome = land(reader, structure_order(home, mode=mode), watermark, STARTED)
@@ -43,7 +43,7 @@ def anomalies(home: Path, seed: int) -> list[str]:
     upserted = {name: row["body"] for name, row in last.items() if row["operation"] == "upsert"}
     reached = transaction_of(outcome.watermark) if registry.has_log else None
     found = ["complete" if outcome.complete else "changes"]
-    # What a log tells is as of its last transaction that is told; what comes later is told by the next pull.
+    # The log is read up to its last landed transaction; the next read lands what comes later.
     there = registry.stayed if reached is None else registry.stayed & registry._moments[reached].keys()
     if there & (last.keys() - upserted.keys()) or (outcome.complete and not there <= upserted.keys()):
         found.append("false absence")

@@ -1,4 +1,4 @@
-"""A pull of structures in this process, from a registry in memory."""
+"""Reads of structures in this process, from a registry in memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FOLDER = "codes/landing/r1"
 
 @dataclass(frozen=True)
 class Opened:
-    """Opens one registry, whatever the connection says."""
+    """Opens one registry for any connection."""
 
     registry: FakeRegistry
 
@@ -66,8 +66,8 @@ def structure_order(
     )
 
 
-def reading(registry: FakeRegistry, home: Path, media_type: str = MEDIA_TYPE, **fields: Any) -> ReadTask:
-    """What tasks know."""
+def read_task(registry: FakeRegistry, home: Path, media_type: str = MEDIA_TYPE, **fields: Any) -> ReadTask:
+    """Returns the settings of tasks."""
     return ReadTask(
         connection=RegistryConnection("http://memory"),
         flavour=registry.flavour,
@@ -79,26 +79,26 @@ def reading(registry: FakeRegistry, home: Path, media_type: str = MEDIA_TYPE, **
     )
 
 
-def read_here(reading: ReadTask, shares: Sequence[TaskShare]) -> list[TaskResult]:
-    """Tasks, one after the other."""
-    return [result for share in shares for result in read_share(reading, share)]
+def read_here(task: ReadTask, shares: Sequence[TaskShare]) -> list[TaskResult]:
+    """Runs the tasks in order."""
+    return [result for share in shares for result in read_share(task, share)]
 
 
-def intake(
+def read_context(
     registry: FakeRegistry, home: Path, *, sent: Iterable[str] = (), select: Iterable[str] = (), **fields: Any
 ) -> ReadContext:
-    """Reads with two tasks."""
+    """Returns the context of a read with two tasks."""
     selectors = [Selector.parse(text) for text in select]
-    return ReadContext(registry, reading(registry, home, **fields), selectors, sent, readers=2, read_shares=read_here)
+    return ReadContext(registry, read_task(registry, home, **fields), selectors, sent, readers=2, read_shares=read_here)
 
 
 def landed(home: Path) -> list[dict[str, Any]]:
-    """The rows of landing, in order."""
+    """Returns the rows of landing, in order."""
     tables = [pq.read_table(path) for path in sorted((home / FOLDER).glob("*.parquet"))]
     rows: list[dict[str, Any]] = pa.concat_tables(tables).sort_by("ordinal").to_pylist()
     return rows
 
 
-def told(home: Path) -> list[tuple[int | None, str, str]]:
-    """Transaction, operation and id of each row, in order."""
+def landed_changes(home: Path) -> list[tuple[int | None, str, str]]:
+    """Returns transaction, operation and URN of each landed row, in order."""
     return [(row["source_transaction"], row["operation"], row["id"]) for row in landed(home)]
