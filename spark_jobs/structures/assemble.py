@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import SEEK_SET, RawIOBase
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -48,39 +49,36 @@ class BodyPosition(NamedTuple):
     size: int
 
 
-class BodyStream:
-    """Reads a body that lies in memory, until it is let go.
+class BodyStream(RawIOBase):
+    """A stream over a body in memory, which it releases when it is closed.
 
-    What has read from it may live on in circles of references, and would hold large bodies until these are found.
+    Readers may live on in cycles of references, and would otherwise hold large bodies until these are collected.
     """
 
     def __init__(self, body: Any) -> None:
         self._body = body
-        self._place = 0
+        self._position = 0
 
-    def read(self, size: int) -> bytes:
-        """At most so many bytes."""
-        piece = self._body.slice(self._place, min(size, len(self._body) - self._place)).to_pybytes()
-        self._place += len(piece)
+    def read(self, size: int = -1, /) -> bytes:
+        """Reads at most this many bytes; without a limit, all that are left."""
+        left = len(self._body) - self._position
+        piece = self._body.slice(self._position, left if size < 0 else min(size, left)).to_pybytes()
+        self._position += len(piece)
         return bytes(piece)
 
     def seekable(self) -> bool:
-        """It can be read twice."""
+        """Returns True, because a body may be read twice."""
         return True
 
-    def tell(self) -> int:
-        """How far it was read."""
-        return self._place
+    def seek(self, offset: int, whence: int = SEEK_SET, /) -> int:
+        """Continues at an offset from the start; the base class also queries the present position by it."""
+        self._position = offset if whence == SEEK_SET else self._position + offset
+        return self._position
 
-    def seek(self, place: int) -> None:
-        """Reads on from there."""
-        self._place = place
-
-    def __enter__(self) -> BodyStream:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._body, self._place = pa.py_buffer(b""), 0
+    def close(self) -> None:
+        """Releases the body."""
+        self._body, self._position = pa.py_buffer(b""), 0
+        super().close()
 
 
 class BodyFile:

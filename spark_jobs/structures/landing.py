@@ -115,9 +115,6 @@ class _Digesting:
         self.digest.update(content)
         return int(self._stream.write(content) or len(content))
 
-    def tell(self) -> int:
-        return int(self._stream.tell())
-
     def flush(self) -> None:
         self._stream.flush()
 
