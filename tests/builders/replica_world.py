@@ -1,7 +1,7 @@
 """A registry, instances that publish it, and a read-committed reader of their topics: all in this process.
 
-What is real: reading, preparing, sending and concluding. What is not: the registry and Kafka, which are in memory, and
-Spark, whose tasks run one after the other.
+Reading, preparing, sending and concluding are real. The registry and Kafka are in memory, and Spark's tasks run in this
+process in order.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Crashed(Exception):  # noqa: N818 - what a killed process leaves behind, n
 
 
 class Instance:
-    """One installation: a home of its own, and a publication that others may have too."""
+    """An installation with a home of its own, and a publication that others may have too."""
 
     def __init__(self, home: Path, registry: FakeRegistry, cluster: FakeCluster, publication: Publication) -> None:
         self.storage = Home(str(home))
@@ -58,14 +58,14 @@ class Instance:
 
     @property
     def is_new(self) -> bool:
-        """Whether it never concluded a run."""
+        """Whether the instance never concluded a run."""
         return self.storage.publication(self.publication.name).state.pointer().outbox is None
 
     def run(self, mode: str, *, crash: str = "", commits: int = 0) -> None:
-        """One run: what an earlier one left is sent first; `crash` says where it is killed.
+        """Runs once, and first sends what an earlier run left; `crash` names the step at which the run is killed.
 
         Raises:
-            Crashed: it was.
+            Crashed: the run was killed.
         """
         for pending in self._outboxes.pending():
             self._send(self._outboxes.manifest(pending.outbox), crash, commits)
@@ -75,10 +75,10 @@ class Instance:
         self._send(manifest, crash, commits)
 
     def retry(self, publication: Publication, *, crash: str = "", commits: int = 0) -> None:
-        """Runs that try again, under the rules of this publication, all that is held back.
+        """Retries all quarantined structures by the rules of this publication.
 
         Raises:
-            Crashed: one was killed.
+            Crashed: a run was killed.
         """
         strict, self.publication = self.publication, publication
         try:
@@ -90,14 +90,14 @@ class Instance:
             self.publication = strict
 
     def held_back(self) -> int:
-        """How many structures of concluded runs were refused, and not tried again since."""
+        """Returns how many structures of concluded runs were refused, and not retried since."""
         concluded = [each.outbox for each in self._outboxes.all() if each.status == "concluded"]
         return sum(
             len(self.storage.publication(self.publication.name).quarantine(outbox).chosen(())) for outbox in concluded
         )
 
     def withheld(self) -> list[str]:
-        """Structures of which the target lacks the present content."""
+        """Returns the structures whose present content the target lacks."""
         state = self.storage.publication(self.publication.name).state
         rows = state.table(state.pointer(), ["identity", "withheld"]).to_pylist()
         return [row["identity"].decode() for row in rows if row["withheld"]]
@@ -124,10 +124,10 @@ class Instance:
         return manifest
 
     def past(self, interval: tuple[datetime, datetime], **options: str) -> Manifest:
-        """The outbox of a backfill from the registry's log.
+        """Prepares the outbox of a backfill from the registry's log.
 
         Raises:
-            PartlyArchivedError: something is missing.
+            PartlyArchivedError: a transaction is missing.
         """
         self._runs += 1
         order = structure_order(
@@ -232,7 +232,7 @@ def _landed(
 
 
 def _killing(crash: str, commits: int) -> list[Callable[..., None] | None]:
-    """What the commits of a sender meet: some go well, and the next one never does, or is not heard of."""
+    """Returns the outcome of each commit: some succeed, and the next one fails, or succeeds without a response."""
     if crash not in {"before commit", "after commit"}:
         return []
 
@@ -269,7 +269,7 @@ class World:
         return transactions
 
     def replica(self) -> Mapping[str, Mapping[str, bytes]]:
-        """What a read-committed reader has who applies every transaction, by topic and key."""
+        """Returns what a read-committed reader has after every transaction, by topic and key."""
         topics: dict[str, dict[str, bytes]] = defaultdict(dict)
         for sent in self.cluster.committed:
             if sent.topic.startswith("contexture."):
@@ -282,7 +282,7 @@ class World:
         return {topic: held for topic, held in topics.items() if held}
 
     def expected(self) -> Mapping[str, Mapping[str, bytes]]:
-        """What the registry holds, where the publication's topics and routes say that it goes."""
+        """Returns the registry's structures in the topics that the publication's routes select."""
         held = self.registry.now
         topics: dict[str, dict[str, bytes]] = defaultdict(dict)
         for urn, names in router(self.publication.topics).route(held, held=held).topics.items():

@@ -1,4 +1,4 @@
-"""Runs of a registry publication from landings that a test writes, and a look into what they prepare."""
+"""Runs of a registry publication from landings that a test writes, and readers of their outboxes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 
 def registry_publication(**changes: Any) -> Publication:
-    """The structures of a registry, with sections replaced by `changes`."""
+    """Returns a publication of a registry's structures, with sections replaced by `changes`."""
     settings: dict[str, Any] = {
         "name": "structures",
         "source": {"kind": "sdmx", "connection": "registry"},
@@ -46,7 +46,7 @@ def registry_publication(**changes: Any) -> Publication:
 
 
 def structure_order(**asked: Any) -> StageOrder:
-    """An order for a stage of a registry publication."""
+    """Returns an order for a stage of a registry publication."""
     return StageOrder.model_validate({"fingerprint": fingerprint(asked["publication"]), **asked})
 
 
@@ -62,7 +62,7 @@ def only(operation: str, *urns: str, transaction: int | None = None) -> list[Row
 
 
 def moment(transaction: int | None) -> datetime | None:
-    """When the registry made a transaction."""
+    """Returns when the registry made a transaction."""
     return None if transaction is None else NOON + timedelta(minutes=transaction)
 
 
@@ -131,7 +131,7 @@ class StructurePreparer(Preparer):
     """The runs of one registry publication, numbered from 1."""
 
     def prepare(self, entities: Sequence[Any], *, mode: str = "changes", **options: Any) -> Manifest:
-        """The outbox of a new run from these rows; `options` are those of the landing, or of the order."""
+        """Prepares the outbox of a new run from these rows, with `options` of the landing or of the order."""
         self.runs += 1
         name = f"run{self.runs}"
         landed = {name: value for name, value in options.items() if name in LANDED}
@@ -140,7 +140,7 @@ class StructurePreparer(Preparer):
         return self.again(name, mode=mode, **asked)
 
     def again(self, run: str, *, mode: str = "changes", **asked: Any) -> Manifest:
-        """The outbox of a run whose landing is there."""
+        """Prepares the outbox of a run whose landing is stored."""
         order = structure_order(
             publication=self.publication,
             home=self.storage.root,
@@ -153,7 +153,7 @@ class StructurePreparer(Preparer):
         return prepare_structures(self.spark, order, landed, Stopwatch())
 
     def sent(self, manifest: Manifest) -> list[list[tuple[str, str]]]:
-        """Each Kafka transaction as its records: `+` or `-` with the structure, and the topic."""
+        """Returns each Kafka transaction as its records: `+` or `-` with the structure, and the topic."""
         transactions: dict[int, list[tuple[str, str]]] = {}
         for record in self.records(manifest):
             sign = "-" if record["value"] is None else "+"
@@ -162,34 +162,34 @@ class StructurePreparer(Preparer):
         return list(transactions.values())
 
     def evaluated(self, run: str) -> list[dict[str, Any]]:
-        """What the checkpoint judges of a run."""
+        """Returns the rows of a run that the checkpoint reads."""
         path = f"{self.folder.work(run)}/evaluated"
         rows: list[dict[str, Any]] = pq.read_table(self.storage.path(path)).to_pylist()
         return rows
 
 
 class InProcess:
-    """A session whose tasks run here, one after the other: for tests of what tasks do, and not of Spark."""
+    """A session that runs its tasks in this process in order, for tests of tasks without Spark."""
 
     def range(self, start: int, end: int, step: int, slices: int) -> InProcess:
-        """Numbers in slices."""
+        """Distributes numbers over slices."""
         numbers = list(range(start, end, step))
         self._parts = [numbers[place::slices] for place in range(slices)]
         return self
 
     def mapInArrow(self, function: Callable[[Iterator[Any]], Iterator[Any]], schema: object) -> InProcess:
-        """What the function gives for each slice."""
+        """Runs the function for each slice."""
         batches = (pa.record_batch([pa.array(part, pa.int64())], names=["id"]) for part in self._parts)
         self._found = [row for batch in batches for given in function(iter([batch])) for row in given.to_pylist()]
         return self
 
     def collect(self) -> list[Any]:
-        """The rows."""
+        """Returns the rows."""
         return [_Collected(row) for row in self._found]
 
 
 class _Collected(dict[str, Any]):
-    """A row as Spark gives it."""
+    """A row as Spark returns it."""
 
     def asDict(self) -> dict[str, Any]:
         return self

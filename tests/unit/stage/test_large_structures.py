@@ -1,4 +1,4 @@
-"""What preparing large structures costs in memory, in a process of its own."""
+"""The memory that the preparation of large structures takes, in a process of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Structures that a registry doesn't write in the form that is wanted: read in another, and converted."""
+"""Structures that a registry does not write in the wanted format are read in another one, and converted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What state keeps of structures: enough to take them away in the right order, in whatever run."""
+"""State stores enough about structures to delete them in the right order in any run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An instance that begins beside others waits until these have published what happened before."""
+"""An instance that starts beside others waits until these have published what happened before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A backfill from a registry's log: what it did then, as it was then, or a list of what is missing.
+"""A backfill from a registry's log: its changes with the contents of their time, or a list of what is missing.
 
 Reading and preparing are real; the registry and Spark's tasks are in this process.
 """
@@ -30,12 +30,12 @@ SentTransactions = list[tuple[int, list[tuple[str, str, bytes | None]]]]
 
 
 def minute(number: float) -> datetime:
-    """When the registry makes a transaction."""
+    """Returns when the registry makes a transaction."""
     return NOON + timedelta(minutes=number)
 
 
 def after(number: int) -> tuple[datetime, datetime]:
-    """From behind a transaction on."""
+    """Returns the interval after a transaction."""
     return minute(number + 0.5), minute(1000)
 
 
@@ -55,13 +55,13 @@ def rows(storage: Any, manifest: Manifest) -> Iterator[dict[str, Any]]:
 
 
 def live(world: World) -> SentTransactions:
-    """What the last concluded run sent."""
+    """Returns what the last concluded run sent."""
     outboxes = world.instances[0].storage.publication(world.publication.name).outboxes
     return sent_transactions(world, outboxes.manifest(outboxes.all()[-1].outbox))
 
 
 def shown(found: SentTransactions) -> list[tuple[int, list[str]]]:
-    """The same, short: `+` or `-` and the id of the structure."""
+    """Shortens transactions to `+` or `-` and the id of each structure."""
     return [
         (number, [("-" if value is None else "+") + key.rpartition("X:")[2] for _, key, value in records])
         for number, records in found

@@ -1,4 +1,4 @@
-"""Which way a registry is read: by its log, as a snapshot, or not at all."""
+"""The choice how a registry is read: by its log, as a snapshot, or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading again what a rule refused."""
+"""Reading structures again that a rule refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Landing a snapshot of a registry, and never believing an answer that is empty or half."""
+"""Landing a snapshot of a registry, and refusing a reply that is empty or incomplete."""
 
 from __future__ import annotations
 
