@@ -65,15 +65,15 @@ class RunEvents:
                 format_name=publication.record_form,
                 connection=publication.publish.connection,
             )
-            store.producer_sends_by(
+            store.set_producer_settings(
                 publication.name,
                 properties_of(publication),
                 connection=publication.publish.connection,
                 settings=settings,
             )
-            store.run_started(publication.name, plan.run, run_id=request.run_id, mode=plan.mode, sequence=plan.sequence)
+            store.insert_run(publication.name, plan.run, run_id=request.run_id, mode=plan.mode, sequence=plan.sequence)
 
-        self.tables.note(record)
+        self.tables.write(record)
         if fingerprint_before not in {None, plan.fingerprint}:
             self._append_event(
                 EventType.CONFIGURATION_CHANGED,
@@ -106,7 +106,7 @@ class RunEvents:
 
     def run_prepared(self, publication: str, run: str, outbox: str) -> None:
         """Records the outbox of a run, so that its report is found when the run fails too."""
-        self.tables.note(lambda store: store.run_prepared(publication, run, outbox=outbox))
+        self.tables.write(lambda store: store.set_run_outbox(publication, run, outbox=outbox))
 
     def run_failed(self, failure: Failure) -> None:
         """Records that a task of a run has failed for good."""
@@ -122,8 +122,8 @@ class RunEvents:
                 "next_step": failure.next_step,
             },
         )
-        self.tables.note(
-            lambda store: store.run_failed(
+        self.tables.write(
+            lambda store: store.set_run_failed(
                 failure.publication,
                 failure.run_id,
                 task=failure.task,
@@ -144,8 +144,10 @@ class RunEvents:
         """
         before = datetime.now(UTC) - timedelta(days=publication.retention.archive_days)
         why_not = None if counts is not None else _NOT_CONCLUDED
-        self.tables.note(lambda store: store.run_ended(publication.name, run, outbox=outbox, not_concluded=why_not))
-        self.tables.note(lambda store: store.forget(publication.name, before=before))
+        self.tables.write(
+            lambda store: store.set_run_succeeded(publication.name, run, outbox=outbox, not_concluded=why_not)
+        )
+        self.tables.write(lambda store: store.delete_before(publication.name, before=before))
         if not publication.source.has_content:
             return
         data: dict[str, JsonValue] = {
@@ -180,7 +182,7 @@ class RunEvents:
 
     def _append_event(self, kind: EventType, publication: str, occasion: str, data: Mapping[str, JsonValue]) -> None:
         event = OwnEvent(kind, publication, datetime.now(UTC), occasion, data)
-        self.tables.note(lambda store: store.append_event(event))
+        self.tables.write(lambda store: store.append_event(event))
 
 
 class ShardEvents:
@@ -204,29 +206,29 @@ class ShardEvents:
 
     def started(self) -> None:
         """Records the next transaction as pending, or all transactions of a registry."""
-        self._tables.note(
-            lambda store: store.shard_begins(self._publication, self._outbox, self._shard, self._registry)
+        self._tables.write(
+            lambda store: store.set_shard_pending(self._publication, self._outbox, self._shard, self._registry)
         )
 
     def skipped(self, transactions: int) -> None:
         """Records that the first `transactions` are in Kafka before anything is sent."""
 
         def record(store: RunTables) -> None:
-            store.shard_skipped(self._publication, self._outbox, self._shard, before=transactions, message=_SKIPPED)
+            store.set_shard_skipped(self._publication, self._outbox, self._shard, before=transactions, message=_SKIPPED)
 
-        self._tables.note(record)
+        self._tables.write(record)
 
     def committed(self, entry: LedgerEntry) -> None:
         """Records that a transaction is in Kafka, and that the next one, if there is one, is pending."""
         sent, dead_letters = self._row(entry, entry.transaction, TransactionStatus.SENT), len(entry.dead_letters)
-        self._tables.note(lambda store: store.set_transaction(sent, dead_letters=dead_letters))
+        self._tables.write(lambda store: store.set_transaction(sent, dead_letters=dead_letters))
         if entry.position < self._records and not self._registry:
             pending = self._row(None, entry.transaction + 1, TransactionStatus.PENDING)
-            self._tables.note(lambda store: store.set_transaction(pending))
+            self._tables.write(lambda store: store.set_transaction(pending))
 
     def attempts_changed(self, attempts: SendAttempts) -> None:
         """Records that a send has failed, or that the shard was sent after failures."""
-        self._tables.note(lambda store: store.set_attempt(self._publication, attempts))
+        self._tables.write(lambda store: store.set_attempt(self._publication, attempts))
         count_failure(self._publication, attempts)
         self._run_events.sending_stopped(self._publication, attempts)
 
@@ -243,15 +245,15 @@ class ShardEvents:
         status, message = TransactionStatus.of(error), str(error)
 
         def record(store: RunTables) -> None:
-            store.shard_failed(self._publication, self._outbox, self._shard, status=status, message=message)
+            store.set_shard_failed(self._publication, self._outbox, self._shard, status=status, message=message)
 
-        self._tables.note(record)
+        self._tables.write(record)
 
     def _end(self, status: TransactionStatus, message: str | None) -> None:
         def record(store: RunTables) -> None:
-            store.shard_ended(self._publication, self._outbox, self._shard, status=status, message=message)
+            store.set_shard_status(self._publication, self._outbox, self._shard, status=status, message=message)
 
-        self._tables.note(record)
+        self._tables.write(record)
 
     def _row(self, entry: LedgerEntry | None, number: int, status: TransactionStatus) -> TransactionRow:
         part = self._registry[number] if number < len(self._registry) else None
@@ -305,6 +307,6 @@ def record_source_read(
             yield
         except Exception as error:
             message = str(error) if isinstance(error, ContextureError) else type(error).__name__
-            events.tables.note(lambda store: store.source_failed(publication.name, run, message=message))
+            events.tables.write(lambda store: store.insert_source_failure(publication.name, run, message=message))
             raise
-        events.tables.note(lambda store: store.source_answered(publication.name))
+        events.tables.write(lambda store: store.delete_source_failures(publication.name))

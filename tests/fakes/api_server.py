@@ -51,7 +51,7 @@ def _note_run() -> None:
 
     store = RunTables.of_home(home_uri())
     assert store is not None
-    store.run_started("vehicles", "run1", run_id="manual__1", mode="full", sequence=1)
+    store.insert_run("vehicles", "run1", run_id="manual__1", mode="full", sequence=1)
     store.close()
 
 

@@ -112,7 +112,7 @@ def test_the_outbox_of_a_run_that_the_gate_rejects_is_known_to_its_publication(
     monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
     store = RunTables.of_home(storage.root)
     assert store is not None
-    store.run_started("vehicles", "run1", run_id="run", mode="changes", sequence=1)
+    store.insert_run("vehicles", "run1", run_id="run", mode="changes", sequence=1)
     outbox(storage, VEHICLES, 1, [records("car1")], failed={"volume": "critical"})
     with pytest.raises(RejectedError):
         QualityGateOperator(task_id="quality_gate", staged=STAGED).execute(context())

@@ -195,8 +195,8 @@ def hostile(home: Home, tables: RunTables) -> Browser:
     home.publication("vehicles").state.commit(
         StatePointer(concluded_at=NOON, outbox="outbox1", watermark=ATTACK, full_run_due=ATTACK)
     )
-    tables.run_started("vehicles", "run1", run_id=ATTACK, mode="changes", sequence=1)
-    tables.run_failed("vehicles", ATTACK, task=ATTACK, message=ATTACK)
+    tables.insert_run("vehicles", "run1", run_id=ATTACK, mode="changes", sequence=1)
+    tables.set_run_failed("vehicles", ATTACK, task=ATTACK, message=ATTACK)
     tables.set_transaction(transaction(message=ATTACK))
     return Browser("vehicles", "buses")
 
@@ -334,7 +334,7 @@ def test_transactions_are_filtered_by_status_and_come_by_page(browser, tables):
 
 
 def test_runs_show_the_time_and_the_log_of_each_step(browser, tables):
-    tables.run_started("vehicles", "run1", run_id="manual__2026-03-01T12:00:00+00:00", mode="full", sequence=1)
+    tables.insert_run("vehicles", "run1", run_id="manual__2026-03-01T12:00:00+00:00", mode="full", sequence=1)
     text = browser.get("publications/vehicles/runs").text
     address = "/dags/publish_vehicles/runs/manual__2026-03-01T12%3A00%3A00%2B00%3A00/tasks"
     for page in (text, browser.get("publications/vehicles").text):
@@ -450,8 +450,8 @@ def verification(**changes: Any) -> VerificationRow:
 
 def test_the_last_verification_is_shown_and_leads_to_its_report(home, browser, tables):
     home.write("vehicles/verification/20260301T120000000000Z/index.html", b"what differs")
-    tables.verification_is(verification(verified_at=NOON - timedelta(days=1), equal=True))
-    tables.verification_is(verification())
+    tables.insert_verification(verification(verified_at=NOON - timedelta(days=1), equal=True))
+    tables.insert_verification(verification())
     address = "publications/vehicles/verifications/20260301T120000000000Z/index.html"
 
     for page in ("", "publications/vehicles"):
@@ -468,7 +468,7 @@ def test_the_last_verification_is_shown_and_leads_to_its_report(home, browser, t
 
 
 def test_a_replica_that_is_as_it_should_be_is_shown_as_verified(browser, tables):
-    tables.verification_is(verification(equal=True))
+    tables.insert_verification(verification(equal=True))
     assert "as it should be" in browser.get("publications/vehicles").text
     assert "replica verified" in browser.get("").text
     assert "never verified" in browser.get("publications/buses").text
@@ -578,8 +578,8 @@ def test_the_page_of_dead_letters_says_how_to_read_them_and_what_to_do(home, bro
 
 def test_once_a_full_run_has_tried_them_again_they_are_marked_no_more(home, browser, tables):
     send_dead_letters(home, tables)
-    tables.run_started("vehicles", "run2", run_id="manual__2", mode="full", sequence=2)
-    tables.run_ended("vehicles", "run2")
+    tables.insert_run("vehicles", "run2", run_id="manual__2", mode="full", sequence=2)
+    tables.set_run_succeeded("vehicles", "run2")
     assert '<a class="small" href="/contexture/publications/vehicles/dead-letters">2 records' in browser.get("").text
     assert "A full run has tried them again since." in browser.get("publications/vehicles/dead-letters").text
 

@@ -396,8 +396,8 @@ def held_up(home: Home, count: int, *, run: str = "run1") -> None:
     """A run that the guard against shrinking has stopped."""
     store = RunTables.of_home(home.root)
     assert store is not None
-    store.run_started("vehicles", run, run_id=f"manual__{run}", mode="changes", sequence=2)
-    store.run_failed("vehicles", f"manual__{run}", task="stage", message=f"{count} identities are gone")
+    store.insert_run("vehicles", run, run_id=f"manual__{run}", mode="changes", sequence=2)
+    store.set_run_failed("vehicles", f"manual__{run}", task="stage", message=f"{count} identities are gone")
     store.close()
     home.publication("vehicles").run(run).write_shrink_report(
         ShrinkReport.of([b'["a"]', f"car{ATTACK}"], count=count, held=4, limit=1)
@@ -407,9 +407,9 @@ def held_up(home: Home, count: int, *, run: str = "run1") -> None:
 def begun(home: Home, run: str, *, ends: bool, mode: str = "changes") -> None:
     store = RunTables.of_home(home.root)
     assert store is not None
-    store.run_started("vehicles", run, run_id=f"scheduled__{run}", mode=mode, sequence=3)
+    store.insert_run("vehicles", run, run_id=f"scheduled__{run}", mode=mode, sequence=3)
     if ends:
-        store.run_ended("vehicles", run)
+        store.set_run_succeeded("vehicles", run)
     store.close()
 
 

@@ -68,9 +68,9 @@ def fill(home: Home) -> None:
     assert store is not None
     for number in range(40):
         run_id = f"scheduled__2026-03-01T12:{number}:00+00:00"
-        store.run_started("vehicles", f"run{number}", run_id=run_id, mode="changes", sequence=1)
-        store.run_prepared("vehicles", f"run{number}", outbox=OUTBOX)
-        store.run_failed("vehicles", run_id, task="publish", message=MESSAGE)
+        store.insert_run("vehicles", f"run{number}", run_id=run_id, mode="changes", sequence=1)
+        store.set_run_outbox("vehicles", f"run{number}", outbox=OUTBOX)
+        store.set_run_failed("vehicles", run_id, task="publish", message=MESSAGE)
     failed = TransactionStatus.BROKER_ERROR
     at = NOON - timedelta(hours=1)
     store.set_transaction(TransactionRow("vehicles", OUTBOX, 0, 0, failed, 5, 123_456_789, 5, 4711, MESSAGE, at))

@@ -113,8 +113,8 @@ def test_quality_over_time_is_drawn_without_any_script_or_style(home, browser):
 
     store = RunTables.of_home(home.root)
     assert store is not None
-    store.run_started("vehicles", "run1", run_id="manual__1", mode="changes", sequence=1)
-    store.run_ended("vehicles", "run1", outbox="outbox1")
+    store.insert_run("vehicles", "run1", run_id="manual__1", mode="changes", sequence=1)
+    store.set_run_succeeded("vehicles", "run1", outbox="outbox1")
     store.close()
     text = browser.get("publications/vehicles/quality").text
     assert text.count('<svg class="plot"') == 4

@@ -1,4 +1,4 @@
-"""Writes the operational tables; a failure to write never fails or delays a run."""
+"""Writes the operational tables from a thread; a failure to write never fails or delays a run."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from typing import Self
 
 from contexture.monitoring.store import RunTables
 
-Note = Callable[[RunTables], object]
+TableWrite = Callable[[RunTables], object]
+"""A call that writes to the tables."""
 
-_WAITING_NOTES = 1_000
-# The work is done by then: a database that is only slow shall not lose what it was told of it.
+_QUEUE_LENGTH = 1_000
+# The work is done at that time: a database that is only slow must not lose what was queued.
 _CLOSE_SECONDS = 15.0
 _IDLE_SECONDS = 0.05
 
 
 class RunTableWriter:
-    """Notes for the operational tables, written beside the work by one thread; what can't be written is let go.
+    """A context that queues writes to the operational tables and executes them in one thread, during the work.
 
-    The first failure is reported, once, and nothing more is tried: the tables can be rebuilt, a send can not wait.
+    The first failure is reported once and ends the writing, because the tables can be rebuilt and a send cannot wait.
 
     Args:
-        store: where to; None for nowhere.
-        report: gets the one sentence about a failure.
-        close_seconds: how long the end of the block waits for notes that are not yet written.
+        store: the tables; None where there are none.
+        report: receives the sentence about the failure.
+        close_seconds: how long the end of the block waits for writes that are still queued.
     """
 
     def __init__(
@@ -39,23 +40,23 @@ class RunTableWriter:
         self._store = store
         self._report = report
         self._close_seconds = close_seconds
-        self._notes: Queue[Note] = Queue(_WAITING_NOTES)
+        self._queue: Queue[TableWrite] = Queue(_QUEUE_LENGTH)
         self._thread: Thread | None = None
-        self._given_up = store is None
+        self._stopped = store is None
         self._closing = False
 
-    def note(self, note: Note) -> None:
-        """Has something written soon; returns at once and never raises."""
-        if self._given_up:
+    def write(self, call: TableWrite) -> None:
+        """Queues a call; returns immediately and never raises."""
+        if self._stopped:
             return
         try:
-            self._notes.put_nowait(note)
+            self._queue.put_nowait(call)
         except Full:
-            self._give_up("they are slower than the sending")
+            self._stop("they are slower than the sending")
             return
         if self._thread is None:
-            # A daemon, so that a database that hangs keeps no process alive.
-            self._thread = Thread(target=self._write, name="contexture-journal", daemon=True)
+            # A daemon, because a database that hangs must keep no process alive.
+            self._thread = Thread(target=self._execute_queue, name="contexture-journal", daemon=True)
             self._thread.start()
 
     def __enter__(self) -> Self:
@@ -68,24 +69,24 @@ class RunTableWriter:
         if self._thread is not None:
             self._thread.join(self._close_seconds)
             if self._thread.is_alive():
-                self._give_up("they do not answer in time")
+                self._stop("they do not respond in time")
 
-    def _write(self) -> None:
+    def _execute_queue(self) -> None:
         assert self._store is not None
-        while not self._given_up:
+        while not self._stopped:
             try:
-                note = self._notes.get(timeout=_IDLE_SECONDS)
+                call = self._queue.get(timeout=_IDLE_SECONDS)
             except Empty:
                 if self._closing:
                     break
                 continue
             try:
-                note(self._store)
-            except Exception as error:  # whatever it is, the work goes on without the tables
-                self._give_up(str(error))
+                call(self._store)
+            except Exception as error:  # whatever it is, the work continues without the tables
+                self._stop(str(error))
         self._store.close()
 
-    def _give_up(self, reason: str) -> None:
-        if not self._given_up:
-            self._given_up = True
-            self._report(f"nothing more is noted in the operational tables: {reason.rstrip('.')}. Sending goes on")
+    def _stop(self, reason: str) -> None:
+        if not self._stopped:
+            self._stopped = True
+            self._report(f"stopped writing to the operational tables: {reason.rstrip('.')}. Sending continues")

@@ -1,4 +1,4 @@
-"""Writing the operational tables, and what producers of a registry may set in them."""
+"""The operational tables for writing: runs, transactions, events, and settings of producers."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ _LOCK_OF_EVENTS: Final = 7_402_002
 
 
 class EventLog(TableAccess):
-    """Writes and reads events."""
+    """The table of own events."""
 
     def append_event(self, happening: OwnEvent) -> None:
-        """Keeps an event at the end of all; one that is there already stays where it is."""
+        """Inserts an event behind all others; an event that is stored already keeps its position."""
         values = {
             "id": happening.id,
             "type": str(happening.type),
@@ -88,14 +88,14 @@ def _as_event(row: Any) -> StoredEvent:
 class ProducerSettings(TableAccess):
     """The tables of producer properties and connection settings."""
 
-    def producer_sends_by(
+    def set_producer_settings(
         self, publication: str, properties: Sequence[str], *, connection: str, settings: Mapping[str, str]
     ) -> None:
-        """Keeps a publication's properties, in their order, and its connection's settings, in place of those before.
+        """Replaces the properties of a publication, in their order, and the settings of its connection.
 
         Args:
             publication: its name.
-            properties: as `properties_of` gives them.
+            properties: as `properties_of` returns them.
             connection: id of the connection.
             settings: of the Kafka client, without secrets.
         """
@@ -121,7 +121,7 @@ class ProducerSettings(TableAccess):
 
 
 def properties_of(publication: Publication) -> list[str]:
-    """The publication as it is understood, defaults with it: `batches.batch_size=1`, values as YAML writes them."""
+    """Returns the resolved keys of a publication with their defaults: `batches.batch_size=1`, values as in YAML."""
     return list(_properties(publication))
 
 
@@ -142,65 +142,66 @@ _AGES = (
     (EVENTS, "at_ms"),
 )
 _NOTHING_SENT = {"status": int(TransactionStatus.PENDING), "records": 0, "bytes": 0, "position": 0}
-# The number of what is not known to be a transaction yet.
+# The number of the row that says that a registry's change could not be read.
 _OF_SOURCE = -1
 
 
 class RunTables(EventLog, History, ProducerSettings):
-    """The operational tables of one database; they are made when they are first needed.
+    """The operational tables of one database; they are created when they are first needed.
 
-    Any number of processes may write at once. What it holds is a projection for people: losing it loses no record.
+    Any number of processes may write at the same time. The tables are a projection for people: losing them loses no
+    record.
 
     Args:
         url: an SQLAlchemy URL, such as `sqlite:////folder/operations.sqlite` or `postgresql+psycopg2://…`.
 
-    Every method raises a RetriableError when the database does not answer within some two seconds, and a
+    Every method raises a RetriableError when the database does not respond within some two seconds, and a
     ConfigurationError when it has no driver or its tables are of a later version.
     """
 
     @classmethod
     def of_home(cls, home: str) -> RunTables | None:
-        """The store of `CONTEXTURE_DATABASE`, else of the file below a local home; None for a home elsewhere."""
+        """The tables of `CONTEXTURE_DATABASE`, else of the file below a local home; None for an object store."""
         url = database_url(home)
         return None if url is None else cls(url)
 
     def set_publication(self, publication: str, *, topics: str, format_name: str, connection: str) -> None:
-        """Keeps what a publication sends, and where to."""
+        """Writes what a publication sends, and through which connection."""
         sent = {"topics": topics, "format": format_name, "connection": connection}
         self._put(PRODUCERS, {"publication": publication, **sent, "updated_ms": _now_ms()})
 
-    def run_started(self, publication: str, run: str, *, run_id: str, mode: str, sequence: int) -> None:
-        """Keeps that a run has been planned; planning it again begins it again."""
+    def insert_run(self, publication: str, run: str, *, run_id: str, mode: str, sequence: int) -> None:
+        """Writes that a run has been planned; planning it again starts it again."""
         planned = {"publication": publication, "run": run, "run_id": run_id, "mode": mode, "sequence": sequence}
         begun = {"outbox": None, "failed_task": None, "message": None, "started_ms": _now_ms(), "ended_ms": None}
         self._put(RUNS, {**planned, "state": "running", **begun})
 
-    def run_prepared(self, publication: str, run: str, *, outbox: str) -> None:
-        """Keeps which outbox a run has prepared, whatever becomes of it."""
+    def set_run_outbox(self, publication: str, run: str, *, outbox: str) -> None:
+        """Writes which outbox a run has prepared, whatever the outcome of the outbox."""
         self._change_run(publication, RUNS.c.run == run, {"outbox": outbox})
 
-    def run_ended(
+    def set_run_succeeded(
         self, publication: str, run: str, *, outbox: str | None = None, not_concluded: str | None = None
     ) -> None:
-        """Keeps that a run has come to its good end; `not_concluded`: why nothing of it was, as after a dry run."""
-        told = {"failed_task": None, "message": not_concluded}
-        changes = {"state": "succeeded", **told, "outbox": outbox, "ended_ms": _now_ms()}
+        """Writes that a run has succeeded; `not_concluded`: why it concluded nothing, as after a dry run."""
+        no_failure = {"failed_task": None, "message": not_concluded}
+        changes = {"state": "succeeded", **no_failure, "outbox": outbox, "ended_ms": _now_ms()}
         self._change_run(publication, RUNS.c.run == run, changes)
 
-    def run_failed(self, publication: str, run_id: str, *, task: str, message: str) -> None:
-        """Keeps that a task of a run has failed for good. A run that failed before it was planned is kept too."""
+    def set_run_failed(self, publication: str, run_id: str, *, task: str, message: str) -> None:
+        """Writes that a task of a run has failed after all retries, also where the run was not planned yet."""
         changes = {"state": "failed", "failed_task": task, "message": message, "ended_ms": _now_ms()}
         if self._change_run(publication, RUNS.c.run_id == run_id, changes) == 0:
             given = {"publication": publication, "run": run_id[:200], "run_id": run_id, "started_ms": _now_ms()}
             self._put(RUNS, given | changes)
 
     def set_transaction(self, row: TransactionRow, *, dead_letters: int = 0) -> None:
-        """Keeps what has become of a transaction.
+        """Writes the state of a transaction.
 
         Args:
             row: the transaction.
-            dead_letters: how many records of the shard went to the dead-letter topic with it or with those before it,
-                as the ledger's row says. What no row of these shows counts as a dead letter of this one.
+            dead_letters: how many records of the shard went to the dead-letter topic with this transaction or with
+                earlier ones, as the ledger's row states. Those that no earlier row counts are counted in this one.
         """
         values = asdict(row) | {"status": int(row.status)}
         values["updated_ms"] = milliseconds(values.pop("updated_at"))
@@ -209,12 +210,14 @@ class RunTables(EventLog, History, ProducerSettings):
                 values["dead_letters"] = max(0, dead_letters - _counted_before(connection, row))
             connection.execute(self._replacing(TRANSACTIONS, values))
 
-    def shard_begins(self, publication: str, outbox: str, shard: int, registry: Sequence[RegistryPart] = ()) -> None:
-        """Keeps that the rest of a shard is about to be sent: its next transaction is pending.
+    def set_shard_pending(
+        self, publication: str, outbox: str, shard: int, registry: Sequence[RegistryPart] = ()
+    ) -> None:
+        """Writes that the rest of a shard is about to be sent: its next transaction is pending.
 
-        Where they are known, those of a registry are all pending, each under the registry's own number.
+        Where transactions of a registry are known, all of them are pending, each under the registry's own number.
         """
-        told = [
+        pending = [
             {"number": part.transaction, "source_transaction": part.id, "source_deletions": part.deletions}
             for part in registry
         ] or [{"number": 0}]
@@ -222,67 +225,67 @@ class RunTables(EventLog, History, ProducerSettings):
         with self._writing() as connection:
             known = _numbers(connection, publication, outbox, shard)
             connection.execute(_unsent(publication, outbox, shard).values(**_pending()))
-            missing = [whose | each for each in told if each["number"] not in known] if registry or not known else []
+            missing = [whose | each for each in pending if each["number"] not in known] if registry or not known else []
             if missing:
                 connection.execute(TRANSACTIONS.insert(), missing)
 
-    def shard_ended(
+    def set_shard_status(
         self, publication: str, outbox: str, shard: int, *, status: TransactionStatus, message: str | None = None
     ) -> None:
-        """Keeps what has become of the transactions of a shard that are not sent as far as is known here."""
-        self._change(_unsent(publication, outbox, shard).values(**_became(status, message)))
+        """Writes the status of the transactions of a shard that no row shows as sent."""
+        self._change(_unsent(publication, outbox, shard).values(**_status_values(status, message)))
 
-    def shard_failed(
+    def set_shard_failed(
         self, publication: str, outbox: str, shard: int, *, status: TransactionStatus, message: str
     ) -> None:
-        """Keeps why a shard's next transaction is not sent; what follows on it stays pending."""
+        """Writes why the next transaction of a shard is not sent; the following ones stay pending."""
         unsent = TRANSACTIONS.c.status != int(TransactionStatus.SENT)
         first = select(func.min(TRANSACTIONS.c.number)).where(*_shard(publication, outbox, shard), unsent)
         self._change(
             _unsent(publication, outbox, shard)
             .where(TRANSACTIONS.c.number == first.scalar_subquery())
-            .values(**_became(status, message))
+            .values(**_status_values(status, message))
         )
 
-    def shard_skipped(self, publication: str, outbox: str, shard: int, *, before: int, message: str) -> None:
-        """Keeps that a shard's transactions below a number are in Kafka, regardless of the sender."""
+    def set_shard_skipped(self, publication: str, outbox: str, shard: int, *, before: int, message: str) -> None:
+        """Writes that the transactions of a shard below a number are in Kafka, regardless of the sender."""
         skipped = _unsent(publication, outbox, shard).where(TRANSACTIONS.c.number < before)
-        self._change(skipped.values(**_became(TransactionStatus.SENT, message)))
+        self._change(skipped.values(**_status_values(TransactionStatus.SENT, message)))
 
-    def source_failed(self, publication: str, run: str, *, message: str) -> None:
-        """Keeps that a run could not learn what its source did: a transaction of unknown content has failed."""
+    def insert_source_failure(self, publication: str, run: str, *, message: str) -> None:
+        """Writes that a run could not read a change of its source: a transaction of unknown content has failed."""
         whose = {"publication": publication, "outbox": run, "shard": 0, "number": _OF_SOURCE}
-        failed = _NOTHING_SENT | _became(TransactionStatus.UNEXPECTED, message)
+        failed = _NOTHING_SENT | _status_values(TransactionStatus.UNEXPECTED, message)
         self._put(TRANSACTIONS, whose | failed)
 
-    def source_answered(self, publication: str) -> None:
-        """Keeps that what failed before is told by a later run."""
+    def delete_source_failures(self, publication: str) -> None:
+        """Deletes the failures of earlier runs to read the source, because a later run has read the changes."""
         failed = TRANSACTIONS.c.number == _OF_SOURCE
         self._change(delete(TRANSACTIONS).where(TRANSACTIONS.c.publication == publication, failed))
 
     def set_attempt(self, publication: str, attempts: SendAttempts) -> None:
-        """Keeps a failed send of a shard, or what became of it."""
+        """Writes a failed send of a shard, or its new state."""
         values = attempts.model_dump(exclude={"format", "failed_at", "next_at"})
         values["failed_ms"] = milliseconds(attempts.failed_at)
         values["next_ms"] = None if attempts.next_at is None else milliseconds(attempts.next_at)
         self._put(ATTEMPTS, {"publication": publication, **values})
 
-    def verification_is(self, row: VerificationRow) -> None:
-        """Keeps what a verification found."""
+    def insert_verification(self, row: VerificationRow) -> None:
+        """Writes the result of a verification."""
         values = asdict(row)
         values["verified_ms"] = milliseconds(values.pop("verified_at"))
         self._put(VERIFICATIONS, values)
 
     def insert_action(self, row: InterventionRow) -> None:
-        """Keeps what a person did, and that it happened."""
+        """Writes what a person did, and the own event about it."""
         values = asdict(row)
         values["at_ms"] = milliseconds(values.pop("at"))
         self._put(INTERVENTIONS, values)
         data = {name: values[name] for name in MEMBERS[EventType.ACTION_PERFORMED]}
         self.append_event(OwnEvent(EventType.ACTION_PERFORMED, row.publication, row.at, row.id, data))
 
-    def forget(self, publication: str, *, before: datetime) -> int:
-        """Removes what is older; returns how many rows went."""
+    def delete_before(self, publication: str, *, before: datetime) -> int:
+        """Deletes the older rows of a publication; returns how many."""
         limit = milliseconds(before)
         with self._writing() as connection:
             return sum(
@@ -300,16 +303,16 @@ def _numbers(connection: Connection, publication: str, outbox: str, shard: int) 
 
 
 def _counted_before(connection: Connection, row: TransactionRow) -> int:
-    """How many dead letters the rows of the shard's earlier transactions show."""
+    """Returns how many dead letters the rows of the shard's earlier transactions count."""
     earlier = (*_shard(row.publication, row.outbox, row.shard), TRANSACTIONS.c.number < row.number)
     return int(connection.scalar(select(func.sum(TRANSACTIONS.c.dead_letters)).where(*earlier)) or 0)
 
 
 def _pending() -> dict[str, Any]:
-    return _became(TransactionStatus.PENDING, None)
+    return _status_values(TransactionStatus.PENDING, None)
 
 
-def _became(status: TransactionStatus, message: str | None) -> dict[str, Any]:
+def _status_values(status: TransactionStatus, message: str | None) -> dict[str, Any]:
     return {"status": int(status), "message": message, "updated_ms": _now_ms()}
 
 

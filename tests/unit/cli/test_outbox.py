@@ -290,7 +290,7 @@ def test_abandon_ends_the_outbox_and_owes_a_full_run(storage, contexture, status
 def test_what_was_done_is_kept_as_the_page_keeps_it(storage, contexture):
     tables = RunTables.of_home(storage.root)
     assert tables is not None
-    tables.run_started("vehicles", "run1", run_id="scheduled__1", mode="changes", sequence=1)
+    tables.insert_run("vehicles", "run1", run_id="scheduled__1", mode="changes", sequence=1)
     name = approved(storage)
     contexture("outbox", "retry", name, "--reason", "the broker is back")
     contexture("outbox", "abandon", name, "--reason", "topic is not ours")

@@ -107,22 +107,22 @@ def test_a_last_run_that_failed_needs_a_person_though_nothing_waits_to_be_sent(s
     concluded(storage)
     store = RunTables.of_home(storage.root)
     assert store is not None
-    store.run_started("vehicles", "run2", run_id="manual__2", mode="changes", sequence=2)
+    store.insert_run("vehicles", "run2", run_id="manual__2", mode="changes", sequence=2)
     assert contexture("status").code == 0
-    store.run_failed("vehicles", "manual__2", task="quality_gate", message="critical expectations failed")
+    store.set_run_failed("vehicles", "manual__2", task="quality_gate", message="critical expectations failed")
     assert contexture("status", "vehicles").code == 1
     assert contexture("status", "bikes").code == 0
-    store.run_started("vehicles", "run3", run_id="manual__3", mode="changes", sequence=3)
-    store.run_ended("vehicles", "run3")
+    store.insert_run("vehicles", "run3", run_id="manual__3", mode="changes", sequence=3)
+    store.set_run_succeeded("vehicles", "run3")
     assert contexture("status").code == 0
 
 
 def test_a_backfill_that_went_well_hides_no_run_that_failed(storage, contexture):
     store = RunTables.of_home(storage.root)
     assert store is not None
-    store.run_failed("vehicles", "scheduled__1", task="stage", message="no broker")
-    store.run_started("vehicles", "again", run_id="backfill__1", mode="backfill", sequence=1)
-    store.run_ended("vehicles", "again")
+    store.set_run_failed("vehicles", "scheduled__1", task="stage", message="no broker")
+    store.insert_run("vehicles", "again", run_id="backfill__1", mode="backfill", sequence=1)
+    store.set_run_succeeded("vehicles", "again")
     done = contexture("status", "vehicles")
     assert (done.code, "latest run scheduled__1: failed since" in done.out) == (1, True)
     assert "in stage: no broker" in done.out
@@ -134,7 +134,7 @@ def test_a_run_that_waits_for_an_answer_is_reported_and_needs_a_person(storage, 
     (tmp_path / "publications" / "vehicles.yaml").write_text(asking)
     store = RunTables.of_home(storage.root)
     assert store is not None
-    store.run_started("vehicles", "run2", run_id="manual__2", mode="full", sequence=2)
+    store.insert_run("vehicles", "run2", run_id="manual__2", mode="full", sequence=2)
     storage.publication("vehicles").run("run2").write_shrink_report(
         ShrinkReport.of(["car1"], count=90, held=100, limit=20)
     )
@@ -227,8 +227,8 @@ def test_the_operational_tables_add_the_latest_run_and_the_transactions(storage,
     concluded(storage)
     store = RunTables.of_home(storage.root)
     assert store is not None
-    store.run_started("vehicles", "run2", run_id="manual__2", mode="full", sequence=2)
-    store.run_failed("vehicles", "manual__2", task="publish", message="no broker")
+    store.insert_run("vehicles", "run2", run_id="manual__2", mode="full", sequence=2)
+    store.set_run_failed("vehicles", "manual__2", task="publish", message="no broker")
     for number, status in enumerate((TransactionStatus.SENT, TransactionStatus.BROKER_ERROR)):
         row = TransactionRow("vehicles", "second00", 0, number, status, 5, 500, 5, 4711, None, NOON)
         store.set_transaction(row)
@@ -310,8 +310,8 @@ def test_records_that_can_never_be_sent_are_counted(storage, contexture, tmp_pat
     )
     done = contexture("status")
     assert (done.code, line in done.out.splitlines()) == (0, True)
-    store.run_started("vehicles", "run2", run_id="manual__2", mode="full", sequence=2)
-    store.run_ended("vehicles", "run2")
+    store.insert_run("vehicles", "run2", run_id="manual__2", mode="full", sequence=2)
+    store.set_run_succeeded("vehicles", "run2")
     assert f"{line}; a full run has tried them again since" in contexture("status").out.splitlines()
     (vehicles,) = json.loads(contexture("status", "vehicles", "--json").out)["publications"]
     assert vehicles["status"]["dead_letters"]["outstanding"] is False

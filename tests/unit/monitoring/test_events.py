@@ -74,8 +74,8 @@ def test_what_a_person_did_is_an_event_too(store: RunTables) -> None:
 
 def test_old_events_go_with_the_rows_of_their_publication(store: RunTables) -> None:
     store.append_event(happening())
-    assert store.forget("bikes", before=datetime.now(UTC)) == 0
-    assert store.forget("vehicles", before=NOON + timedelta(seconds=1)) == 1
+    assert store.delete_before("bikes", before=datetime.now(UTC)) == 0
+    assert store.delete_before("vehicles", before=NOON + timedelta(seconds=1)) == 1
     assert store.events_after(0, limit=10) == []
 
 

@@ -18,13 +18,13 @@ def store(tmp_path: Path) -> RunTables:
 
 
 def started(number: int, into: RunTables) -> None:
-    into.run_started("vehicles", f"run{number}", run_id=f"id{number}", mode="full", sequence=number)
+    into.insert_run("vehicles", f"run{number}", run_id=f"id{number}", mode="full", sequence=number)
 
 
 def test_everything_noted_is_written_when_the_block_ends(store: RunTables) -> None:
     with RunTableWriter(store) as journal:
         for number in range(20):
-            journal.note(lambda into, number=number: started(number, into))
+            journal.write(lambda into, number=number: started(number, into))
     assert sorted(row.sequence or 0 for row in store.runs()) == list(range(20))
 
 
@@ -38,11 +38,11 @@ def test_a_store_that_is_away_is_told_once_and_not_asked_again(store: RunTables)
 
     with RunTableWriter(store, said.append) as journal:
         for _ in range(5):
-            journal.note(away)
+            journal.write(away)
     assert len(asked) == 1
     assert said == [
-        "nothing more is noted in the operational tables: the operational tables do not answer. "
-        "Next: see that the database runs. Sending goes on"
+        "stopped writing to the operational tables: the operational tables do not answer. "
+        "Next: see that the database runs. Sending continues"
     ]
 
 
@@ -52,7 +52,7 @@ def test_a_store_that_hangs_holds_nothing_up(store: RunTables) -> None:
     began = time.monotonic()
     with RunTableWriter(store, said.append, close_seconds=0.2) as journal:
         for _ in range(2_000):
-            journal.note(lambda into: hang.wait(60))
+            journal.write(lambda into: hang.wait(60))
     # Waiting for a single note would take a minute.
     assert time.monotonic() - began < 30
     assert len(said) == 1
@@ -61,13 +61,13 @@ def test_a_store_that_hangs_holds_nothing_up(store: RunTables) -> None:
 
 def test_without_a_store_nothing_happens() -> None:
     with RunTableWriter(None) as journal:
-        journal.note(lambda into: pytest.fail("nothing is to be written"))
+        journal.write(lambda into: pytest.fail("nothing is to be written"))
 
 
 def test_the_error_of_the_work_is_not_hidden(store: RunTables) -> None:
     def work() -> None:
         with RunTableWriter(store) as journal:
-            journal.note(lambda into: started(1, into))
+            journal.write(lambda into: started(1, into))
             raise ValueError("work")
 
     with pytest.raises(ValueError, match="work"):

@@ -105,34 +105,34 @@ def test_sums_of_several_publications_come_together(store: RunTables) -> None:
 
 
 def test_a_run_from_its_plan_to_its_end(store: RunTables) -> None:
-    store.run_started("vehicles", "run1", run_id="scheduled__1", mode="full", sequence=7)
+    store.insert_run("vehicles", "run1", run_id="scheduled__1", mode="full", sequence=7)
     (running,) = store.runs("vehicles")
     assert (running.state, running.mode, running.sequence, running.ended_at) == ("running", "full", 7, None)
-    store.run_failed("vehicles", "scheduled__1", task="publish", message="no broker")
+    store.set_run_failed("vehicles", "scheduled__1", task="publish", message="no broker")
     (failed,) = store.runs()
     assert (failed.run, failed.state, failed.failed_task, failed.message) == ("run1", "failed", "publish", "no broker")
-    store.run_ended("vehicles", "run1", outbox="outbox1")
+    store.set_run_succeeded("vehicles", "run1", outbox="outbox1")
     (ended,) = store.runs()
     assert (ended.state, ended.outbox, ended.failed_task, ended.message) == ("succeeded", "outbox1", None, None)
 
 
 def test_the_outbox_of_a_run_is_known_when_the_run_fails_too(store: RunTables) -> None:
-    store.run_started("vehicles", "run1", run_id="scheduled__1", mode="full", sequence=7)
-    store.run_prepared("vehicles", "run1", outbox="outbox1")
-    store.run_failed("vehicles", "scheduled__1", task="quality_gate", message="rejected")
+    store.insert_run("vehicles", "run1", run_id="scheduled__1", mode="full", sequence=7)
+    store.set_run_outbox("vehicles", "run1", outbox="outbox1")
+    store.set_run_failed("vehicles", "scheduled__1", task="quality_gate", message="rejected")
     (failed,) = store.runs("vehicles")
     assert (failed.state, failed.outbox) == ("failed", "outbox1")
 
 
 def test_the_latest_run_is_none_of_a_backfill(store: RunTables) -> None:
     def began(name: str, run_id: str, mode: str) -> None:
-        store.run_started(name, run_id, run_id=run_id, mode=mode, sequence=1)
+        store.insert_run(name, run_id, run_id=run_id, mode=mode, sequence=1)
         time.sleep(0.002)
 
     began("vehicles", "scheduled__1", "changes")
     began("vehicles", "scheduled__2", "changes")
     began("vehicles", "backfill__3", "backfill")
-    store.run_failed("vehicles", "backfill__4", task="settle", message="no broker")
+    store.set_run_failed("vehicles", "backfill__4", task="settle", message="no broker")
     began("bikes", "backfill__5", "backfill")
     began("buses", "manual__6", "full")
     assert {name: run.run_id for name, run in store.latest_runs().items()} == {
@@ -142,14 +142,14 @@ def test_the_latest_run_is_none_of_a_backfill(store: RunTables) -> None:
 
 
 def test_a_run_that_fails_before_it_is_planned_is_kept(store: RunTables) -> None:
-    store.run_failed("vehicles", "manual__1", task="settle", message="no broker")
+    store.set_run_failed("vehicles", "manual__1", task="settle", message="no broker")
     (run,) = store.runs("vehicles")
     assert (run.run_id, run.state, run.failed_task, run.mode) == ("manual__1", "failed", "settle", None)
 
 
 def test_runs_are_found_by_their_names_however_many_are_asked_for(store: RunTables) -> None:
     for name, run in (("vehicles", "run1"), ("vehicles", "run2"), ("bikes", "run1")):
-        store.run_started(name, run, run_id=f"scheduled__{run}", mode="full", sequence=7)
+        store.insert_run(name, run, run_id=f"scheduled__{run}", mode="full", sequence=7)
     names = {"run1", *(f"other{number}" for number in range(2_500))}
     assert [(row.publication, row.run) for row in store.runs_named("vehicles", names)] == [("vehicles", "run1")]
     assert store.runs_named("vehicles", ()) == []
@@ -171,9 +171,9 @@ def test_questions_within_a_block_share_a_connection(store: RunTables) -> None:
 
 
 def test_failed_runs_come_by_the_time_they_started(store: RunTables) -> None:
-    store.run_started("vehicles", "run1", run_id="scheduled__1", mode="full", sequence=7)
+    store.insert_run("vehicles", "run1", run_id="scheduled__1", mode="full", sequence=7)
     for name in ("vehicles", "bikes"):
-        store.run_failed(name, "manual__1", task="settle", message="no broker")
+        store.set_run_failed(name, "manual__1", task="settle", message="no broker")
     [row] = store.failed_runs("vehicles")
     assert (row.run_id, row.failed_task) == ("manual__1", "settle")
     assert store.failed_runs("vehicles", since=row.started_at, until=row.started_at + timedelta(seconds=1)) == [row]
@@ -194,7 +194,7 @@ def test_what_is_old_is_forgotten(store: RunTables) -> None:
     store.set_transaction(transaction(0))
     store.set_transaction(transaction(1, updated_at=datetime.now(UTC)))
     store.set_transaction(transaction(0, publication="bikes"))
-    assert store.forget("vehicles", before=NOON + timedelta(days=1)) == 1
+    assert store.delete_before("vehicles", before=NOON + timedelta(days=1)) == 1
     assert [row.number for row in store.transactions("vehicles")] == [1]
     assert len(store.transactions("bikes")) == 1
 
@@ -202,10 +202,10 @@ def test_what_is_old_is_forgotten(store: RunTables) -> None:
 def test_by_which_settings_a_publication_sends_is_kept_as_it_was_last(store: RunTables, url: str) -> None:
     three = ["batches.batch_size=1", "message.format=ngsiv2", "message.key=identity"]
     options = {"bootstrap.servers": "a:9092", "linger.ms": "5", "sasl.password": "***"}
-    store.producer_sends_by("vehicles", three, connection="kafka_default", settings=options)
-    store.producer_sends_by("bikes", three[:1], connection="kafka_other", settings={"bootstrap.servers": "b:9092"})
+    store.set_producer_settings("vehicles", three, connection="kafka_default", settings=options)
+    store.set_producer_settings("bikes", three[:1], connection="kafka_other", settings={"bootstrap.servers": "b:9092"})
     changed = {"bootstrap.servers": "a:9092,c:9092"}
-    store.producer_sends_by("vehicles", three[1:], connection="kafka_default", settings=changed)
+    store.set_producer_settings("vehicles", three[1:], connection="kafka_default", settings=changed)
     assert rows(url, "SELECT id, line_number, property FROM kafa_producer_config_properties ORDER BY 1, 2") == [
         ("bikes", 0, "batches.batch_size=1"),
         ("vehicles", 0, "message.format=ngsiv2"),
@@ -370,11 +370,11 @@ def test_what_was_put_aside_waits_for_a_full_run_that_ends_well(store: RunTables
     told = store.dead_letters("vehicles")
     assert (told.letters, told.transactions, told.outstanding) == (2, 1, True)
     for run, mode in (("run1", "changes"), ("run2", "full")):
-        store.run_started("vehicles", run, run_id=run, mode=mode, sequence=1)
+        store.insert_run("vehicles", run, run_id=run, mode=mode, sequence=1)
         if mode == "changes":
-            store.run_ended("vehicles", run)
+            store.set_run_succeeded("vehicles", run)
         assert store.dead_letters("vehicles").outstanding
-    store.run_ended("vehicles", "run2")
+    store.set_run_succeeded("vehicles", "run2")
     assert not store.dead_letters("vehicles").outstanding
     # The full run itself, or a later one, puts them aside again.
     store.set_transaction(transaction(1, updated_at=after, dead_letters=2))
@@ -384,12 +384,12 @@ def test_what_was_put_aside_waits_for_a_full_run_that_ends_well(store: RunTables
 
 def test_a_dry_run_has_tried_nothing_again(store: RunTables) -> None:
     store.set_transaction(transaction(), dead_letters=1)
-    store.run_started("vehicles", "run1", run_id="manual__1", mode="full", sequence=7)
-    store.run_ended("vehicles", "run1", outbox="outbox2", not_concluded="it was a dry run")
+    store.insert_run("vehicles", "run1", run_id="manual__1", mode="full", sequence=7)
+    store.set_run_succeeded("vehicles", "run1", outbox="outbox2", not_concluded="it was a dry run")
     (run,) = store.runs("vehicles")
     assert (run.state, run.message) == ("succeeded", "it was a dry run")
     assert store.dead_letters("vehicles").outstanding
-    store.run_ended("vehicles", "run1", outbox="outbox2")
+    store.set_run_succeeded("vehicles", "run1", outbox="outbox2")
     assert not store.dead_letters("vehicles").outstanding
 
 

@@ -85,5 +85,5 @@ def test_what_people_did_is_listed_the_latest_first_and_removed_with_the_rest(tm
         store.insert_action(each)
     assert store.interventions("vehicles") == [row(3, run_id="manual__1"), row(1)]
     assert [each.id for each in store.interventions(limit=2)] == ["id3", "id2"]
-    assert store.forget("vehicles", before=NOON + timedelta(minutes=2)) == 2, "the row and its event"
+    assert store.delete_before("vehicles", before=NOON + timedelta(minutes=2)) == 2, "the row and its event"
     assert store.interventions("vehicles") == [row(3, run_id="manual__1")]

@@ -92,29 +92,29 @@ def test_a_run_that_was_rejected_is_on_the_publication_s_page_with_its_data(stor
     for end in ("approved", "concluded"):
         storage.publication("vehicles").outboxes.set_status("outbox1", end, reason="good")
     storage.publication("vehicles").state.commit(StatePointer(sequence=1, outbox="outbox1", concluded_at=NOON))
-    store.run_started("vehicles", "run2", run_id="scheduled__2", mode="changes", sequence=2)
-    store.run_prepared("vehicles", "run2", outbox="outbox2")
+    store.insert_run("vehicles", "run2", run_id="scheduled__2", mode="changes", sequence=2)
+    store.set_run_outbox("vehicles", "run2", outbox="outbox2")
     storage.publication("vehicles").outboxes.set_status("outbox2", "rejected", reason="1 critical expectation failed")
-    store.run_failed("vehicles", "scheduled__2", task="quality_gate", message="1 critical expectation failed")
+    store.set_run_failed("vehicles", "scheduled__2", task="quality_gate", message="1 critical expectation failed")
     found = detail.detail(sources(storage, store, vehicles=RESTING), "vehicles")
     states = [(each.outbox, each.status) for each in found.qualities]
     assert states == [("outbox2", "rejected"), ("outbox1", "concluded")]
 
 
 def test_a_backfill_neither_stops_a_publication_nor_repairs_it(storage, store):
-    store.run_failed("vehicles", "scheduled__1", task="stage", message="no broker")
-    store.run_started("vehicles", "again", run_id="backfill__1", mode="backfill", sequence=1)
-    store.run_ended("vehicles", "again")
-    store.run_started("buses", "run1", run_id="scheduled__1", mode="changes", sequence=1)
-    store.run_ended("buses", "run1")
-    store.run_failed("buses", "backfill__1", task="settle", message="no broker")
+    store.set_run_failed("vehicles", "scheduled__1", task="stage", message="no broker")
+    store.insert_run("vehicles", "again", run_id="backfill__1", mode="backfill", sequence=1)
+    store.set_run_succeeded("vehicles", "again")
+    store.insert_run("buses", "run1", run_id="scheduled__1", mode="changes", sequence=1)
+    store.set_run_succeeded("buses", "run1")
+    store.set_run_failed("buses", "backfill__1", task="settle", message="no broker")
     storage.publication("buses").state.commit(StatePointer(concluded_at=NOON))
     lines = overview(sources(storage, store, vehicles=RESTING, buses=RESTING)).lines
     assert [(line.name, line.health) for line in lines] == [("vehicles", "stopped"), ("buses", "idle")]
 
 
 def test_what_is_suspended_is_counted_with_any_health_and_found(storage, store):
-    store.run_failed("vehicles", "scheduled__1", task="stage", message="no broker")
+    store.set_run_failed("vehicles", "scheduled__1", task="stage", message="no broker")
     known = sources(storage, store, vehicles=PAUSED, buses=PAUSED, trams=RESTING)
     found = overview(known, suspended=True)
     assert (found.suspended, [line.name for line in found.lines]) == (2, ["vehicles", "buses"])
@@ -154,7 +154,7 @@ def test_what_waits_is_shown_with_its_attempts(storage):
 
 def test_those_that_need_a_person_come_first_and_are_found_by_where_they_stand(storage, store):
     dags = {f"publication-{number:03}": RESTING for number in range(60)}
-    store.run_failed("publication-059", "scheduled__1", task="stage", message="no broker")
+    store.set_run_failed("publication-059", "scheduled__1", task="stage", message="no broker")
     storage.publication("publication-058").state.commit(
         StatePointer(concluded_at=NOON, full_run_due="the cluster is new")
     )
@@ -252,8 +252,8 @@ def test_statuses_are_counted_among_what_the_other_filters_leave(storage, store)
 
 
 def test_runs_are_shown_with_the_steps_that_airflow_knows(storage, store):
-    store.run_started("vehicles", "run1", run_id="scheduled__1", mode="changes", sequence=1)
-    store.run_ended("vehicles", "run1")
+    store.insert_run("vehicles", "run1", run_id="scheduled__1", mode="changes", sequence=1)
+    store.set_run_succeeded("vehicles", "run1")
     given = sources(storage, store, vehicles=RESTING)
     rows, paging = detail.run_rows(given, "vehicles", page=9)
     steps = {"scheduled__1": (StepTime("stage", "success", 12.5),)}

@@ -32,7 +32,7 @@ def storage(tmp_path: Path) -> Home:
     made.publication("vehicles").run(RUN).write_shrink_report(ShrinkReport.of(['["a"]'], count=12, held=20, limit=10))
     store = RunTables.of_home(made.root)
     assert store is not None
-    store.run_started("vehicles", RUN, run_id=RUN_ID, mode="full", sequence=2)
+    store.insert_run("vehicles", RUN, run_id=RUN_ID, mode="full", sequence=2)
     return made
 
 
@@ -84,5 +84,5 @@ def test_without_airflow_it_asks_no_more_once_it_has_decided_failed_or_may_not(s
     assert status(storage, None).health == "waiting for approval"
     store = RunTables.of_home(storage.root)
     assert store is not None
-    store.run_failed("vehicles", RUN_ID, task="stage", message="no answer came in time")
+    store.set_run_failed("vehicles", RUN_ID, task="stage", message="no answer came in time")
     assert status(storage, None).health == "stopped"

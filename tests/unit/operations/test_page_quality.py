@@ -40,8 +40,8 @@ def ran(storage: Home, store: RunTables, sequence: int, *, failed: dict[str, str
     changed = made.model_copy(update={"read": 10 * sequence, "quarantined_entities": quarantined, "warnings": {"w": 3}})
     storage.write(PublicationPaths("vehicles").manifest(made.outbox), changed.to_json())
     run = f"run{sequence}"
-    store.run_started("vehicles", run, run_id=run, mode="changes", sequence=sequence)
-    store.run_ended("vehicles", run, outbox=made.outbox)
+    store.insert_run("vehicles", run, run_id=run, mode="changes", sequence=sequence)
+    store.set_run_succeeded("vehicles", run, outbox=made.outbox)
 
 
 def test_runs_are_listed_the_latest_first_and_drawn_with_the_latest_at_the_right(storage, store):
@@ -80,9 +80,9 @@ def test_what_no_verdict_shows_is_not_drawn_as_a_run_without_failures(storage, s
 
 def test_a_run_that_was_rejected_is_shown_with_the_others(storage, store):
     made = outbox(storage, publication(), 1, [records("a")], failed={"values are in a set": "critical"})
-    store.run_started("vehicles", "run1", run_id="scheduled__1", mode="changes", sequence=1)
-    store.run_prepared("vehicles", "run1", outbox=made.outbox)
-    store.run_failed("vehicles", "scheduled__1", task="quality_gate", message="1 critical expectation failed")
+    store.insert_run("vehicles", "run1", run_id="scheduled__1", mode="changes", sequence=1)
+    store.set_run_outbox("vehicles", "run1", outbox=made.outbox)
+    store.set_run_failed("vehicles", "scheduled__1", task="quality_gate", message="1 critical expectation failed")
     [run] = quality_over_time(sources(storage, store), "vehicles").runs
     assert (run.sequence, run.failed, run.critical) == (1, ("values are in a set",), True)
 

@@ -238,8 +238,8 @@ def test_what_was_rejected_becomes_no_earlier_type(storage):
 
 def test_airflow_s_names_and_failed_runs_come_from_the_tables(storage, store):
     ran(storage, 1)
-    store.run_started("vehicles", "run1", run_id="scheduled__1", mode="changes", sequence=1)
-    store.run_failed("vehicles", "scheduled__2", task="stage", message="no broker")
+    store.insert_run("vehicles", "run1", run_id="scheduled__1", mode="changes", sequence=1)
+    store.set_run_failed("vehicles", "scheduled__2", task="stage", message="no broker")
     found = report_of(storage, ReportPeriod(), store)
     assert found.runs[0].run_id == "scheduled__1"
     assert [(run.run_id, run.failed_task, run.message) for run in found.stopped] == [
@@ -250,7 +250,7 @@ def test_airflow_s_names_and_failed_runs_come_from_the_tables(storage, store):
 
 
 def test_runs_that_failed_stand_in_the_page_where_no_run_had_an_outbox(storage, store):
-    store.run_failed("vehicles", "scheduled__2", task="stage", message="no broker")
+    store.set_run_failed("vehicles", "scheduled__2", task="stage", message="no broker")
     found = report_of(storage, ReportPeriod(), store)
     text = page(found).decode()
     assert (len(found.stopped), found.runs) == (1, ())
@@ -315,7 +315,7 @@ def hostile(storage: Home, store: RunTables) -> str:
         expectations={ATTACK: (ATTACK,)},
     )
     storage.write(FOLDER.samples("outbox2"), samples.to_json())
-    store.run_failed("vehicles", ATTACK, task=ATTACK, message=ATTACK)
+    store.set_run_failed("vehicles", ATTACK, task=ATTACK, message=ATTACK)
     return page(report_of(storage, ReportPeriod(), store)).decode()
 
 

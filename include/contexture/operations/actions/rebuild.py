@@ -200,7 +200,7 @@ def _begun(tables: RunTables, store: PublicationStore) -> dict[Shard, ShardManif
             found |= {place: part for place, part in parts.items() if part.records}
     for (outbox, shard), part in found.items():
         if part.registry:
-            tables.shard_begins(store.name, outbox, shard, part.registry)
+            tables.set_shard_pending(store.name, outbox, shard, part.registry)
     return found
 
 

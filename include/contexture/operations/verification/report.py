@@ -116,7 +116,7 @@ def verify_and_report(
         found = verify_against_source(store, publication, topics, source, report=report)
     own = write(store, found)
     row = as_row(found, own.path_of(REPORT_PAGE))
-    journal.note(lambda tables: tables.verification_is(row))
+    journal.write(lambda tables: tables.insert_verification(row))
     uri = own.uri_of(REPORT_PAGE)
     report(f"{found.summary}; the report: {uri}")
     return Reported(found, uri)
