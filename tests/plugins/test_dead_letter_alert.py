@@ -54,7 +54,7 @@ def test_people_hear_how_many_records_lie_where(storage: Home, server: MailServe
     assert mail.message["Subject"] == "[Contexture] vehicles: dead letters"
     text = mail.body
     assert "2 records can never be sent; they are in the topic contexture.dead-letter.vehicles" in text
-    assert "has put records aside" in text
+    assert "has sent records to the dead-letter topic" in text
     assert "What to do next:</b> read the reason with contexture dead-letters vehicles" in text
 
 

@@ -54,7 +54,7 @@ def test_people_are_alerted_once_since_when_why_and_what_to_do(storage: Home, se
         after(storage, runs)
     (mail,) = server.mails
     assert mail.message["Subject"] == "[Contexture] vehicles: deletions not detected"
-    assert "could not see what is deleted" in mail.body
+    assert "could not detect deletions" in mail.body
     assert "since 2026-03-01 12:00 UTC (3 runs) deletions in the source are not detected" in mail.body
     assert "the walk found 3 of 5" in mail.body
     assert "What to do next:</b> read the log of the broker" in mail.body

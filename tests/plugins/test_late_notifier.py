@@ -65,7 +65,7 @@ def test_a_run_that_still_runs_is_mailed_about(server: MailServer) -> None:
     (mail,) = server.mails
     assert mail.message["Subject"] == "[Contexture] vehicles: not published in time"
     assert "the run was queued more than 30 min ago and is still running" in mail.body
-    assert "Nothing is lost or skipped: the run goes on, unless the publication is suspended" in mail.body
+    assert "Nothing is lost or skipped: the run continues, unless the publication is suspended" in mail.body
     assert "A run of a suspended publication waits until the publication is resumed" in mail.body
     assert "/dags/publish_vehicles/runs/manual__1" in mail.body
 

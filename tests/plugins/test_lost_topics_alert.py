@@ -49,7 +49,7 @@ def test_people_are_alerted_by_the_task_that_noticed_it_and_by_no_later_one(stor
         pass
     (mail,) = server.mails
     assert mail.message["Subject"] == "[Contexture] vehicles: topic removed"
-    assert "has noticed that a topic was removed" in mail.body
+    assert "has found that a topic was removed" in mail.body
     assert "bikes, cars were removed from Kafka, noticed at 2026-03-01 12:00:00 UTC" in mail.body
     assert "A full run makes the topic again" in mail.body
 

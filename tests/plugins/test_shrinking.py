@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from builders.outboxes import publication
 from contexture.errors import ConfigurationError
 from contexture.monitoring import RunTables, RunTableWriter
-from contexture.monitoring.alerts import AlertKind, compose, kind_of
+from contexture.monitoring.alerts import AlertKind, compose_alert, kind_of
 from contexture.storage.home import Home
 from contexture.storage.shrink_report import ShrinkReport
 from contexture_airflow.alerts.run_alerts import alert_question, question_of
@@ -137,7 +137,7 @@ CONTEXT: Any = {
 
 def test_the_alert_says_what_would_be_deleted_what_is_safe_and_how_to_answer_until_when() -> None:
     asked = question_of(ASKING, vanishing(HOSTILE, "x\ny", *["z"] * 20), CONTEXT, datetime(2026, 3, 1, 12, tzinfo=UTC))
-    mail = compose(asked)
+    mail = compose_alert(asked)
 
     assert mail.subject == "[Contexture] vehicles: waiting for approval"
     assert mail.text.splitlines() == [

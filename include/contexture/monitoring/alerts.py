@@ -1,6 +1,6 @@
 """Alerts: their kinds, their mails, and which were sent already, so that none is sent twice.
 
-Nor data, but for one thing: who is asked whether entities may be deleted is told which.
+A mail contains no data, with one exception: a question about deletions names the first identities.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _SENDERS: Final = frozenset({"publish", "settle"})
 
 
 class AlertKind(StrEnum):
-    """What happened, in a word or two.
+    """What happened, in a few words.
 
-    An error says so itself: the value stands in its context as `alert`.
+    An error names its kind itself: the value is in its context as `alert`.
     """
 
     FORCED_STOP = "sending is stopped"
@@ -44,12 +44,12 @@ class AlertKind(StrEnum):
 
     @property
     def recovers_itself(self) -> bool:
-        """Whether the next run is all that is needed, so that no one need hear of it once."""
+        """Whether the next run solves it, so that the first one needs no alert."""
         return self is AlertKind.OVERTAKEN
 
     @property
-    def is_told_each_time(self) -> bool:
-        """Whether a second one within the hour is another matter, however alike they are."""
+    def repeats(self) -> bool:
+        """Whether a second one within the hour is sent too, because each is about something else."""
         return self is AlertKind.QUESTION
 
 
@@ -60,7 +60,7 @@ _KEPT: Final = (
 _WAITS: Final = f"{_KEPT} The next run sends it before it reads anything new, with all its attempts."
 _BACKFILL_WAITS: Final = (
     f"{_KEPT} The backfill's own run alone sends it, with all its attempts, when its publish task is cleared. The "
-    "other runs of the publication go on."
+    "other runs of the publication continue."
 )
 _NOTHING_WAITS: Final = (
     "Nothing waits to be sent. What earlier runs sent stays in Kafka as it is; the next run reads the source anew."
@@ -75,28 +75,28 @@ _SAFE: Final[Mapping[AlertKind, str]] = {
     "answer in time it fails, and deletes nothing.",
     AlertKind.REPLICA_DIFFERS: "Verifying only reads: neither topics nor state were changed by it.",
     AlertKind.DEAD_LETTERS: "Everything else of the run was sent. Dead letters count neither as sent nor as "
-    "deleted: the topics hold what they held of it before.",
+    "deleted: the topics keep their earlier records.",
     AlertKind.INCOMPLETE: "New and changed entities are sent, and nothing is deleted by mistake. What is "
     "deleted in the source stays in the topics until a read is complete again.",
     AlertKind.TOPIC_REMOVED: "State, outboxes and archive are as they were. A full run makes the topic again and sends "
     "everything that the source holds; where this run is none, the next one is.",
-    AlertKind.LATE: "Nothing is lost or skipped: the run goes on, unless the publication is suspended, and "
+    AlertKind.LATE: "Nothing is lost or skipped: the run continues, unless the publication is suspended, and "
     "what it sends arrives later than you wanted.",
 }
 
 
 def kind_of(error: ContextureError | None, task: str, sends: Iterable[SendAttempts] = ()) -> AlertKind:
-    """Which kind of alert a failed task is.
+    """Returns the kind of alert for a failed task.
 
     Args:
-        error: what the task failed with, as far as it is one of ours.
+        error: what the task failed with; None where it is no error of Contexture.
         task: its id, without a shard.
-        sends: what is noted of the sends of pending outboxes.
+        sends: the recorded sends of pending outboxes.
     """
-    told = None if error is None else error.context.get("alert")
-    if told in set(AlertKind):
-        return AlertKind(str(told))
-    # An error that crossed processes may have lost its class, but what became of the send is on storage.
+    named = None if error is None else error.context.get("alert")
+    if named in set(AlertKind):
+        return AlertKind(str(named))
+    # An error that crossed processes may have lost its class, but the state of the send is on storage.
     states = {send.state for send in sends} if task in _SENDERS else set()
     if "stopped" in states:
         return AlertKind.FORCED_STOP
@@ -104,22 +104,22 @@ def kind_of(error: ContextureError | None, task: str, sends: Iterable[SendAttemp
 
 
 def describe_safety(kind: AlertKind, *, outbox_waits: bool, of_backfill: bool = False) -> str:
-    """What the reader of an alert need not fear.
+    """Describes what is safe, for the reader of an alert.
 
     Args:
         kind: what happened.
         outbox_waits: whether an approved outbox is pending.
-        of_backfill: whether a backfill's run failed, which no other run helps.
+        of_backfill: whether a run of a backfill failed, whose outbox no other run sends.
     """
     if of_backfill and (kind is AlertKind.FORCED_STOP or (kind not in _SAFE and outbox_waits)):
         return _BACKFILL_WAITS
     return _SAFE.get(kind) or (_WAITS if outbox_waits else _NOTHING_WAITS)
 
 
-_BECAME = {
-    AlertKind.DEAD_LETTERS: "has put records aside",
-    AlertKind.INCOMPLETE: "could not see what is deleted",
-    AlertKind.TOPIC_REMOVED: "has noticed that a topic was removed",
+_OUTCOMES = {
+    AlertKind.DEAD_LETTERS: "has sent records to the dead-letter topic",
+    AlertKind.INCOMPLETE: "could not detect deletions",
+    AlertKind.TOPIC_REMOVED: "has found that a topic was removed",
     AlertKind.QUESTION: "waits for an answer",
 }
 _ADDRESSES = ("Answer here", "The run", "The log of the task")
@@ -127,7 +127,7 @@ _ADDRESSES = ("Answer here", "The run", "The log of the task")
 
 @dataclass(frozen=True, slots=True)
 class PendingSend:
-    """An outbox that waits, and the shards of it that failed; `of_backfill`: its own run alone sends it."""
+    """A pending outbox and its failed sends; `of_backfill`: only its own run sends it."""
 
     outbox: str
     sequence: int
@@ -138,16 +138,16 @@ class PendingSend:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A task of a publication's run that failed for good, or a run that is late, asks or has put records aside.
+    """What an alert is about: a task that failed after all retries, or a run that is late, asks or warns.
 
     Attributes:
-        task: its id, with the shard if it has one; empty where the run is late, or has ended well but for this.
+        task: its id, with the shard if it has one; empty where no task failed.
         happened: one sentence.
         next_step: what to do.
         run_url, log_url: pages of Airflow.
-        answer_url: the one where a question is answered.
+        answer_url: the page of Airflow where a question is answered.
         samples: identities that a question is about.
-        about: what tells it from others that are told in the same words.
+        about: distinguishes it from others with the same text; empty where the text is enough.
     """
 
     publication: str
@@ -175,7 +175,7 @@ class Mail:
 
 
 def pending_sends(store: PublicationStore) -> tuple[PendingSend, ...]:
-    """What of a publication is approved or prepared and not at its end."""
+    """Returns the outboxes of a publication that are prepared or approved, with their open sends."""
     log, outboxes = store.attempts, store.outboxes
     return tuple(
         PendingSend(
@@ -189,11 +189,11 @@ def pending_sends(store: PublicationStore) -> tuple[PendingSend, ...]:
     )
 
 
-def compose(failure: Failure) -> Mail:
-    """The mail about a failure; in the HTML everything is escaped."""
-    lines = [(None, _opening(failure)), *_story(failure)]
-    html = "\n".join(_paragraph(title, text) for title, text in lines)
-    text = "\n".join(f"{title}: {said}" if title else said for title, said in lines)
+def compose_alert(failure: Failure) -> Mail:
+    """Composes the mail about a failure; in the HTML everything is escaped."""
+    lines = [(None, _opening(failure)), *_details(failure)]
+    html = "\n".join(_paragraph(title, line) for title, line in lines)
+    text = "\n".join(f"{title}: {line}" if title else line for title, line in lines)
     return Mail(_subject(failure), html, text)
 
 
@@ -211,11 +211,11 @@ def _opening(failure: Failure) -> str:
     if failure.kind is AlertKind.REPLICA_DIFFERS:
         found = f"Verifying the topics of publication {failure.publication} has found differences"
         return f"{found} (run {failure.run_id})."
-    became = "has failed" if failure.task else _BECAME.get(failure.kind, "is late")
-    return f"The run {failure.run_id} of publication {failure.publication} {became}."
+    outcome = "has failed" if failure.task else _OUTCOMES.get(failure.kind, "is late")
+    return f"The run {failure.run_id} of publication {failure.publication} {outcome}."
 
 
-def _story(failure: Failure) -> Iterator[tuple[str, str]]:
+def _details(failure: Failure) -> Iterator[tuple[str, str]]:
     again = failure.run_id.startswith(BACKFILL_RUN)
     approved = any(each.status == "approved" and each.of_backfill == again for each in failure.pending)
     where = f"{failure.task}, " if failure.task else ""
@@ -223,14 +223,14 @@ def _story(failure: Failure) -> Iterator[tuple[str, str]]:
     yield from (("Would be deleted", identity) for identity in failure.samples)
     yield "What is safe", describe_safety(failure.kind, outbox_waits=approved, of_backfill=again)
     for each in failure.pending:
-        yield from (("Pending", line) for line in _told(each))
+        yield from (("Pending", line) for line in _pending_lines(each))
     yield "What to do next", failure.next_step
     for title, url in zip(_ADDRESSES, (failure.answer_url, failure.run_url, failure.log_url), strict=True):
         if url:
             yield title, url
 
 
-def _told(each: PendingSend) -> list[str]:
+def _pending_lines(each: PendingSend) -> list[str]:
     first = f"outbox {each.outbox} (run {each.sequence}), {each.status}: contexture outbox show {each.outbox[:12]}"
     return [first, *(f"shard {send.shard}: {send.describe()}: {send.message}" for send in each.sends)]
 
@@ -243,7 +243,7 @@ def _paragraph(title: str | None, text: str) -> str:
 
 
 QUIET: Final = timedelta(hours=1)
-"""How long the same is not told again."""
+"""How long the same alert is not sent again."""
 
 
 class SentAlert(StoredDocument):
@@ -252,8 +252,7 @@ class SentAlert(StoredDocument):
     Attributes:
         run_id: the run it was about.
         about: digest of what happened.
-        at: when.
-        sent: whether anyone was told; what heals itself is only noted.
+        sent: whether it was sent; the first one of a kind that recovers itself is only recorded.
     """
 
     run_id: str
@@ -263,17 +262,17 @@ class SentAlert(StoredDocument):
 
 
 class AlertMemory:
-    """Remembers the last alert of each kind of one publication, in a folder of its store."""
+    """The last alert of each kind of one publication, in a folder of its store."""
 
     def __init__(self, folder: StoredFolder) -> None:
         self._folder = folder
 
     def is_due(self, failure: Failure) -> bool:
-        """Whether someone should be told.
+        """Returns whether an alert is to be sent.
 
-        Not again within the hour of the same run (its shards fail one after the other, for the same reason) or of the
-        same happening in later runs. And not once of what heals itself, only when that happens again to another run.
-        Each question is told, once.
+        Within an hour none is sent again about the same run, whose shards fail for the same reason, or about the same
+        problem in later runs. A kind that recovers itself is sent when it happens to a second run within the hour.
+        Each question is sent once.
         """
         before = self._last(failure)
         if before is not None and before.sent and _is_same(before, failure):
@@ -282,8 +281,8 @@ class AlertMemory:
             return before is not None and before.run_id != failure.run_id
         return True
 
-    def keep(self, failure: Failure, *, sent: bool) -> None:
-        """Remembers an alert; one that was sent is not taken for a mere note of a later one."""
+    def record(self, failure: Failure, *, sent: bool) -> None:
+        """Writes an alert; one that was not sent replaces none of the last hour."""
         if not sent and self._last(failure) is not None:
             return
         alert = SentAlert(run_id=failure.run_id, about=_digest(failure), at=failure.at, sent=sent)
@@ -301,9 +300,9 @@ def _file_name(kind: AlertKind) -> str:
     return f"{kind.replace(' ', '-')}.json"
 
 
-def _is_same(told: SentAlert, failure: Failure) -> bool:
-    same_run = told.run_id == failure.run_id and not failure.kind.is_told_each_time
-    return same_run or told.about == _digest(failure)
+def _is_same(before: SentAlert, failure: Failure) -> bool:
+    same_run = before.run_id == failure.run_id and not failure.kind.repeats
+    return same_run or before.about == _digest(failure)
 
 
 def _digest(failure: Failure) -> str:

@@ -52,19 +52,19 @@ class Audience:
 
 def send_alert(failure: Failure, audience: Audience, store: PublicationStore, context: Any, log: Any) -> None:
     """Sends an alert once by each way that is configured; a way that fails is logged and stops no other."""
-    from contexture.monitoring.alerts import AlertMemory, compose
+    from contexture.monitoring.alerts import AlertMemory, compose_alert
 
     memory = AlertMemory(store.alerts)
     if not memory.is_due(failure):
         log.info("No alert is sent: the next run recovers by itself, or the same alert was sent within the hour")
-        memory.keep(failure, sent=False)
+        memory.record(failure, sent=False)
         return
-    mail = compose(failure)
+    mail = compose_alert(failure)
     done = [_send_by(way, name, log) for name, way in _ways(failure, mail, audience, context)]
     if not done:
         log.info("No alert is sent: notify.mail, notify.notifiers and %s are empty", MAIL_VARIABLE)
     if any(done):
-        memory.keep(failure, sent=True)
+        memory.record(failure, sent=True)
 
 
 def airflow_address() -> str:

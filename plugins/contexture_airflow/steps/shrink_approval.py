@@ -65,7 +65,7 @@ def decide(store: PublicationStore, writer: RunTableWriter, run: str, run_id: st
         ConfigurationError: the run may not go on.
     """
     if decision.who is not None:
-        writer.note(lambda tables: tables.insert_action(_row(store.name, run_id, decision)))
+        writer.write(lambda tables: tables.insert_action(_row(store.name, run_id, decision)))
     if not decision.approved:
         raise ConfigurationError(
             f"more is gone from the source than may vanish in one run, and {decision.clause}",

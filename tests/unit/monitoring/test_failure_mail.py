@@ -6,7 +6,7 @@ from pathlib import Path
 
 from builders.attempts import failed_send
 from builders.outboxes import NOON, outbox, publication, records
-from contexture.monitoring.alerts import AlertKind, Failure, PendingSend, compose, pending_sends
+from contexture.monitoring.alerts import AlertKind, Failure, PendingSend, compose_alert, pending_sends
 from contexture.storage.home import Home
 
 
@@ -26,7 +26,7 @@ def failure(**changes: object) -> Failure:
 
 def test_a_failed_send_says_what_waits_and_that_nothing_is_lost() -> None:
     used_up = failed_send("abcd1234567890", attempt=11, state="exhausted", next_at=None)
-    mail = compose(failure(pending=(PendingSend("abcd1234567890", 12, "approved", (used_up,)),)))
+    mail = compose_alert(failure(pending=(PendingSend("abcd1234567890", 12, "approved", (used_up,)),)))
     assert mail.subject == "[Contexture] vehicles: publish[1] failed"
     for part in (
         "The run scheduled__2026-03-01T12:00:00+00:00 of publication vehicles has failed.",
@@ -41,24 +41,24 @@ def test_a_failed_send_says_what_waits_and_that_nothing_is_lost() -> None:
 
 
 def test_a_run_that_left_nothing_pending_says_so() -> None:
-    assert "Nothing waits to be sent." in compose(failure()).html
+    assert "Nothing waits to be sent." in compose_alert(failure()).html
 
 
-def test_what_happened_is_told_by_its_kind_in_the_subject_and_in_what_is_safe() -> None:
-    mail = compose(failure(kind=AlertKind.SHRINK_GUARD, task="stage"))
+def test_the_kind_decides_the_subject_and_what_is_safe() -> None:
+    mail = compose_alert(failure(kind=AlertKind.SHRINK_GUARD, task="stage"))
     assert mail.subject == "[Contexture] vehicles: too much vanished (stage failed)"
     assert "<b>What is safe:</b> Nothing was sent and nothing deleted" in mail.html
 
 
 def test_a_run_that_is_late_has_no_task_and_no_log() -> None:
-    mail = compose(failure(kind=AlertKind.LATE, task="", log_url=""))
+    mail = compose_alert(failure(kind=AlertKind.LATE, task="", log_url=""))
     assert mail.subject == "[Contexture] vehicles: not published in time"
     assert "publication vehicles is late." in mail.text
     assert "The log of the task" not in mail.text
 
 
 def test_the_plain_text_says_the_same_as_the_mail() -> None:
-    assert compose(failure(kind=AlertKind.FORCED_STOP)).text.split("\n") == [
+    assert compose_alert(failure(kind=AlertKind.FORCED_STOP)).text.split("\n") == [
         "The run scheduled__2026-03-01T12:00:00+00:00 of publication vehicles has failed.",
         "What happened: publish[1], 2026-03-01 12:00:00Z: the Kafka brokers did not answer for 300 s",
         "What is safe: Nothing is lost: what is in Kafka stays there and is not sent twice, and what is not yet there "
@@ -70,15 +70,15 @@ def test_the_plain_text_says_the_same_as_the_mail() -> None:
     ]
 
 
-def test_of_a_backfill_s_outbox_nobody_is_told_that_the_next_run_sends_it() -> None:
+def test_no_mail_about_a_backfill_says_that_the_next_run_sends_its_outbox() -> None:
     waits = PendingSend("abcd1234567890", 1, "approved", (), of_backfill=True)
-    backfill = compose(failure(run_id="backfill__2026-03-01T00:00:00+00:00", pending=(waits,)))
+    backfill = compose_alert(failure(run_id="backfill__2026-03-01T00:00:00+00:00", pending=(waits,)))
     assert "The backfill&#x27;s own run alone sends it" in backfill.html
-    assert "Nothing waits to be sent." in compose(failure(pending=(waits,))).html
+    assert "Nothing waits to be sent." in compose_alert(failure(pending=(waits,))).html
 
 
 def test_a_verification_that_found_differences_is_no_failed_run_of_the_publication() -> None:
-    mail = compose(failure(kind=AlertKind.REPLICA_DIFFERS, task="verify", run_id="manual__1"))
+    mail = compose_alert(failure(kind=AlertKind.REPLICA_DIFFERS, task="verify", run_id="manual__1"))
     assert mail.subject == "[Contexture] vehicles: replica differs (verify failed)"
     assert mail.text.startswith(
         "Verifying the topics of publication vehicles has found differences (run manual__1).\nWhat happened: "
@@ -86,12 +86,12 @@ def test_a_verification_that_found_differences_is_no_failed_run_of_the_publicati
 
 
 def test_only_addresses_of_airflow_are_links() -> None:
-    mail = compose(failure(happened="https://evil.example", next_step="javascript:alert(1)"))
+    mail = compose_alert(failure(happened="https://evil.example", next_step="javascript:alert(1)"))
     assert mail.html.count("<a ") == 2
 
 
 def test_names_and_texts_can_not_break_out() -> None:
-    mail = compose(failure(happened="<script>alert(1)</script>", run_id="a\nBcc: x@y", task='t"\r\nTo: x@y'))
+    mail = compose_alert(failure(happened="<script>alert(1)</script>", run_id="a\nBcc: x@y", task='t"\r\nTo: x@y'))
     assert "<script>" not in mail.html
     assert "\n" not in mail.subject
     assert "\r" not in mail.subject
@@ -111,7 +111,7 @@ def test_pending_are_the_outboxes_that_are_not_at_their_end_with_what_failed_of_
     assert pending.of_backfill is False
 
 
-def test_pending_outboxes_of_backfills_are_known_as_such_and_damaged_ones_are_told(tmp_path: Path) -> None:
+def test_pending_outboxes_of_backfills_are_known_as_such_and_damaged_ones_are_listed(tmp_path: Path) -> None:
     storage = Home(str(tmp_path))
     outbox(storage, publication(), 1, [records("car1")])
     outbox(storage, publication(), 2, [records("car1")], mode="backfill", interval=(NOON, NOON))
