@@ -314,7 +314,7 @@ def test_while_the_tables_are_away_nothing_is_said_that_they_alone_know(home, mo
 def test_a_home_that_has_no_tables_says_so(home, monkeypatch):
     monkeypatch.setattr("contexture.monitoring.store.database_url", lambda root: None)
     text = Browser("vehicles").get("").text
-    assert "Shown without the operational tables: there are none, for CONTEXTURE_HOME is an object store and" in text
+    assert "Shown without the operational tables: there are none, because CONTEXTURE_HOME is an object store" in text
 
 
 def test_transactions_are_filtered_by_status_and_come_by_page(browser, tables):

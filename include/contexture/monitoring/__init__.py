@@ -1,6 +1,6 @@
 """Monitoring: the operational tables, own events, and alerts: what is recorded about runs.
 
-Each name is loaded from its module when it is first requested: DAG files must not pay for the import of SQLAlchemy.
+Each name is loaded from its module when it is first requested, because DAG files must not import SQLAlchemy.
 """
 
 from __future__ import annotations

@@ -25,30 +25,30 @@ if TYPE_CHECKING:
 DATABASE_VARIABLE = "CONTEXTURE_DATABASE"
 DEFAULT_FILE = "operations.sqlite"
 
-NO_TABLES: Final = f"there are none, for CONTEXTURE_HOME is an object store and {DATABASE_VARIABLE} is not set"
-"""Why a home without a database of its own is told by its files alone."""
+NO_TABLES: Final = f"there are none, because CONTEXTURE_HOME is an object store and {DATABASE_VARIABLE} is not set"
+"""Why status and page have only the files of a home without a database of its own."""
 
-# A writer that is blocked longer gives up and reports it. Sends do not wait meanwhile. On a busy machine several
-# writers of one SQLite file take more than a second.
+# A writer that is blocked longer stops and reports it. Sends do not wait for it. On a busy machine several writers of
+# one SQLite file take more than a second.
 _BUSY_SECONDS: Final = 5.0
 _MIGRATION_SECONDS: Final = 30.0
-# libpq takes no less.
+# libpq accepts no shorter time.
 _CONNECT_SECONDS: Final = 2
 
 VERSION_TABLE: Final = "contexture_alembic_version"
-"""Alembic's note of the tables' version; a name of its own, for Airflow's may be in the same database."""
+"""Alembic's table with the version; a name of its own, because Airflow's may be in the same database."""
 HEAD: Final = "0001"
 """The version of the tables that this Contexture reads and writes: the last of `migrations/versions`."""
 
 
 def database_url(home: str) -> URL | None:
-    """Where the tables are: `CONTEXTURE_DATABASE` (an SQLAlchemy URL), else a SQLite file below a local home.
+    """Returns where the tables are: `CONTEXTURE_DATABASE` (an SQLAlchemy URL), else a SQLite file below a local home.
 
     Args:
         home: CONTEXTURE_HOME as `Home.root` has it.
 
     Returns:
-        None when nothing is set and the home is an object store: there are no tables then.
+        None where the variable is not set and the home is an object store, because then there are no tables.
 
     Raises:
         ConfigurationError: the variable holds no URL.
@@ -60,7 +60,7 @@ def database_url(home: str) -> URL | None:
 
 
 def open_engine(url: URL) -> Engine:
-    """An engine whose every wait is short, and whose errors show neither values nor the password.
+    """Returns an engine whose waits are all short, and whose errors show neither values nor the password.
 
     Raises:
         ConfigurationError: there is no driver for the address.
@@ -75,7 +75,7 @@ def open_engine(url: URL) -> Engine:
 
 
 def migrate(engine: Engine) -> None:
-    """Brings the tables to this version; two at once do it once.
+    """Brings the tables to this version; of two processes at the same time one does it.
 
     Raises:
         ConfigurationError: the tables are of a later version.
@@ -84,19 +84,19 @@ def migrate(engine: Engine) -> None:
         return
     if engine.url.database and engine.url.get_backend_name() == "sqlite":
         Path(engine.url.database).parent.mkdir(parents=True, exist_ok=True)
-    patient_until = time.monotonic() + _MIGRATION_SECONDS
+    wait_until = time.monotonic() + _MIGRATION_SECONDS
     while current_revision(engine) != HEAD:
         try:
             with engine.begin() as connection:
                 upgrade_schema(connection)
         except OperationalError as error:
-            # Someone else brings them up just now: that may take longer than a lock is waited for.
-            if "lock" not in str(error.orig) or time.monotonic() > patient_until:
+            # Another process is migrating them: that may take longer than the time limit of a lock.
+            if "lock" not in str(error.orig) or time.monotonic() > wait_until:
                 raise
 
 
 def current_revision(engine: Engine) -> str | None:
-    """The version of the tables; None where there are none."""
+    """Returns the version of the tables; None where there are none."""
     if file_is_missing(engine.url):
         return None
     with engine.connect().execution_options(reads=True) as connection:
@@ -104,17 +104,17 @@ def current_revision(engine: Engine) -> str | None:
 
 
 def file_is_missing(url: URL) -> bool:
-    """Whether it is a SQLite file that no one has written yet; connecting would make it."""
+    """Returns whether it is a SQLite file that does not exist yet; connecting would create it."""
     if url.get_backend_name() != "sqlite":
         return False
     try:
         return not Path(url.database or "").exists()
     except OSError:
-        return False  # in a folder that may not be looked into; connecting tells it
+        return False  # in a folder without permission: connecting raises the error
 
 
 def revision_of(connection: Connection) -> str | None:
-    """The same, of an open connection."""
+    """Returns the version of the tables of an open connection."""
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
     found = connection.scalar(text(f"SELECT version_num FROM {VERSION_TABLE}"))  # noqa: S608 - a constant
@@ -151,7 +151,7 @@ def _options(url: URL) -> dict[str, Any]:
 def _set_up_sqlite(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
     def connected(connection: Any, record: Any) -> None:
-        # The driver's own idea of transactions would begin them late, and let two writers deadlock.
+        # The driver itself would begin transactions late, so that two writers could deadlock.
         connection.isolation_level = None
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")
@@ -163,7 +163,7 @@ def _set_up_sqlite(engine: Engine) -> None:
 
 
 class TableAccess:
-    """Reads and writes rows; the tables are made when they are first needed.
+    """Reads and writes rows; the tables are created when they are first needed.
 
     Args:
         url: an SQLAlchemy URL, such as `sqlite:////folder/operations.sqlite` or `postgresql+psycopg2://…`.
@@ -175,16 +175,16 @@ class TableAccess:
 
     @property
     def address(self) -> str:
-        """Where it is, without the password."""
+        """The URL of the database, without the password."""
         return self._url.render_as_string(hide_password=True)
 
     @property
     def is_there(self) -> bool:
-        """False for a SQLite file that no one has written yet; reading would make it."""
+        """False for a SQLite file that does not exist yet; reading would create it."""
         return not file_is_missing(self._url)
 
     def close(self) -> None:
-        """Gives the connections back."""
+        """Closes the connections."""
         if "_engine" in self.__dict__:
             self._engine.dispose()
 
@@ -196,9 +196,9 @@ class TableAccess:
 
     @contextmanager
     def one_connection(self) -> Iterator[None]:
-        """Within the block, what this thread asks goes through one connection: otherwise each question has its own.
+        """Within the block, all queries of this thread use one connection; otherwise each query has its own.
 
-        To a database beyond a network that saves the two journeys in three that begin and end each of them.
+        With a database beyond a network this saves two of three round trips: those that begin and end each query.
         """
         with ExitStack() as stack:
             with self._translating():
@@ -208,7 +208,7 @@ class TableAccess:
             yield
 
     def _put(self, table: Table, values: Mapping[str, Any]) -> None:
-        """Writes a row in place of one with the same key."""
+        """Inserts a row, or replaces the one with the same key."""
         self._change(self._replacing(table, values))
 
     def _replacing(self, table: Table, values: Mapping[str, Any]) -> Executable:
@@ -219,7 +219,7 @@ class TableAccess:
         return statement.on_conflict_do_update(index_elements=keys, set_=changes)
 
     def _change(self, statement: Executable) -> int:
-        """Executes a statement; how many rows it changed."""
+        """Executes a statement; returns how many rows it changed."""
         with self._writing() as connection:
             return changed_rows(connection, statement)
 
@@ -248,13 +248,13 @@ class TableAccess:
             yield
         except (SQLAlchemyError, OSError) as error:
             raise RetriableError(
-                f"the operational tables in {self.address} do not answer ({type(error).__name__})",
-                next_step="see that the database runs and CONTEXTURE_DATABASE names it; no record depends on it",
+                f"the operational tables in {self.address} do not respond ({type(error).__name__})",
+                next_step="check that the database runs and CONTEXTURE_DATABASE names it; no record depends on it",
             ) from error
 
 
 def changed_rows(connection: Connection, statement: Executable) -> int:
-    """Executes a statement within a transaction; how many rows it changed."""
+    """Executes a statement within a transaction; returns how many rows it changed."""
     result = connection.execute(statement)
     assert isinstance(result, CursorResult)
     return result.rowcount
@@ -262,7 +262,7 @@ def changed_rows(connection: Connection, statement: Executable) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SchemaVersion:
-    """What is there.
+    """The version of the tables in a database.
 
     Attributes:
         address: of the database, without the password.
@@ -274,16 +274,16 @@ class SchemaVersion:
 
     @property
     def is_known(self) -> bool:
-        """Whether this Contexture reads and writes them; tables that are not there yet are made when needed."""
+        """Whether this Contexture reads and writes them; tables that do not exist yet are created when needed."""
         return self.found in {None, HEAD}
 
 
 def inspect_schema(url: URL) -> SchemaVersion:
-    """Looks into a database.
+    """Reads the version of the tables, and creates none.
 
     Raises:
         ConfigurationError: there is no driver for it.
-        RetriableError: it does not answer.
+        RetriableError: it does not respond.
     """
     address = url.render_as_string(hide_password=True)
     if file_is_missing(url):
@@ -293,7 +293,7 @@ def inspect_schema(url: URL) -> SchemaVersion:
 
 
 def unknown_tables(revision: str) -> ConfigurationError:
-    """The error for tables that another version of Contexture has made."""
+    """Returns the error for tables that another version of Contexture has created."""
     return ConfigurationError(
         f"the operational tables were written by another version of Contexture: they are of version {revision}, "
         f"and this one knows {HEAD}",
@@ -310,25 +310,25 @@ def _connected(url: URL, address: str) -> Iterator[Connection]:
             yield connection
     except SQLAlchemyError as error:
         raise RetriableError(
-            f"the operational tables in {address} do not answer ({type(error).__name__})",
-            next_step="see that the database runs and CONTEXTURE_DATABASE names it",
+            f"the operational tables in {address} do not respond ({type(error).__name__})",
+            next_step="check that the database runs and CONTEXTURE_DATABASE names it",
         ) from error
     finally:
         engine.dispose()
 
 
 LOCK_OF_POSTGRESQL: Final = 7_402_001
-"""The advisory lock that is held while the tables are brought up to date."""
+"""The advisory lock during a migration of the tables."""
 
-# Alembic's steps find their connection through a variable of the process.
+# Alembic's migrations find their connection through a variable of the process.
 _ONE_AT_A_TIME: Final = Lock()
 
 
 def upgrade_schema(connection: Connection) -> None:
     """Brings the tables of a database to this version, within the connection's transaction.
 
-    Two processes at once do it once: on SQLite by the lock of a transaction that writes, on PostgreSQL by an advisory
-    lock.
+    Of two processes at the same time one does it: SQLite has the lock of a transaction that writes, PostgreSQL an
+    advisory lock.
 
     Raises:
         ConfigurationError: the tables are of another version.
@@ -338,7 +338,7 @@ def upgrade_schema(connection: Connection) -> None:
     from alembic.util import CommandError
 
     if connection.dialect.name == "postgresql":
-        # A step over long tables takes what it takes; locks are still waited for no longer than elsewhere.
+        # A migration of long tables has no time limit; the limit for locks is the same as elsewhere.
         connection.execute(text("SET LOCAL statement_timeout = 0"))
         connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK_OF_POSTGRESQL})"))
     with _ONE_AT_A_TIME:
@@ -352,6 +352,6 @@ def _config(connection: Connection) -> Config:
     from alembic.config import Config
 
     config = Config(attributes={"connection": connection})
-    # Alembic reads the option as one of an ini file, where a per cent sign means something.
+    # Alembic reads the option as one of an ini file, where a per cent sign has a meaning.
     config.set_main_option("script_location", str(Path(__file__).with_name("migrations")).replace("%", "%%"))
     return config

@@ -1,4 +1,4 @@
-"""Reading the operational tables: runs, transactions and sums, filtered."""
+"""The operational tables for reading: runs, transactions and sums, filtered."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from contexture.monitoring.rows import (
 )
 from contexture.monitoring.tables import ATTEMPTS, INTERVENTIONS, RUNS, TRANSACTIONS, VERIFICATIONS
 
-# What the columns hold: more is no number of any transaction, and databases refuse to compare with it.
+# The largest values of the columns: no transaction has a larger number, and databases refuse to compare with one.
 LAST_SHARD: Final = 2**31 - 1
 LAST_NUMBER: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionFilter:
-    """Those transactions that everything given here is true of.
+    """Conditions on transactions; a transaction is found if all of them are true.
 
     Attributes:
-        status: what has become of it.
+        status: its state.
         outbox: how the id of its outbox begins; people know the first twelve characters.
         shard: of the outbox.
-        since: it was changed then or later.
-        until: it was changed before that.
+        since: it was changed at that time or later.
+        until: it was changed before that time.
         source_transaction: the registry's own number.
     """
 
@@ -56,7 +56,7 @@ class TransactionFilter:
     source_transaction: int | None = None
 
     def conditions(self) -> list[ColumnElement[bool]]:
-        """The same for a query of the table."""
+        """Returns the conditions of a query of the table."""
         table = TRANSACTIONS.c
         given = (
             None if self.status is None else table.status == int(self.status),
@@ -83,13 +83,13 @@ class Volume:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterTotals:
-    """What a publication's transactions put into the dead-letter topic, as far as they are told.
+    """What a publication's stored transactions have sent to the dead-letter topic.
 
     Attributes:
-        letters: how many records; one that is tried again in vain counts each time.
+        letters: how many records; one that fails again counts each time.
         transactions: how many transactions have such records.
         last_at: when the last of them was sent there.
-        outstanding: whether no full run, which tries them again, has begun since and come to its good end.
+        outstanding: whether no full run, which sends them again, has started since and succeeded.
     """
 
     letters: int = 0
@@ -106,10 +106,10 @@ NO_DEAD_LETTERS: Final = DeadLetterTotals()
 
 
 class Totals(TableAccess):
-    """What the rows of many publications come to."""
+    """Sums and latest rows of many publications."""
 
     def latest_runs(self) -> dict[str, RunRow]:
-        """The run of each publication that began last; backfills say nothing of how it keeps up with its source."""
+        """Returns the latest run of each publication; without backfills, because they do not follow the source."""
         newest = (
             select(RUNS.c.publication, func.max(RUNS.c.started_ms).label("started_ms"))
             .group_by(RUNS.c.publication)
@@ -118,10 +118,10 @@ class Totals(TableAccess):
         same = (RUNS.c.publication == newest.c.publication) & (RUNS.c.started_ms == newest.c.started_ms)
         with self._reading() as connection:
             rows = connection.execute(select(RUNS).join(newest, same)).all()
-        found = (self._backfills_aside(as_run(row._mapping)) for row in rows)
+        found = (self._without_backfills(as_run(row._mapping)) for row in rows)
         return {run.publication: run for run in found if run is not None}
 
-    def _backfills_aside(self, latest: RunRow) -> RunRow | None:
+    def _without_backfills(self, latest: RunRow) -> RunRow | None:
         if not latest.is_backfill:
             return latest
         query = select(RUNS).where(RUNS.c.publication == latest.publication, _IS_NO_BACKFILL)
@@ -129,7 +129,7 @@ class Totals(TableAccess):
         return as_run(rows[0]._mapping) if rows else None
 
     def last_sent(self, publication: str) -> TransactionRow | None:
-        """The transaction of a publication that was sent last."""
+        """Returns the transaction of a publication that was sent last."""
         table = TRANSACTIONS.c
         query = (
             select(TRANSACTIONS)
@@ -140,7 +140,7 @@ class Totals(TableAccess):
         return as_transaction(rows[0]._mapping) if rows else None
 
     def sent_since(self, since: datetime, publications: Collection[str]) -> dict[str, Volume]:
-        """What each of the publications sent at that time or later; nothing for one that sent nothing."""
+        """Returns what each of the publications sent at that time or later; without those that sent nothing."""
         table = TRANSACTIONS.c
         query = (
             select(table.publication, func.count(), func.sum(table.records), func.sum(table.bytes))
@@ -156,38 +156,38 @@ class Totals(TableAccess):
         return {name: Volume(int(count), int(records or 0), int(size or 0)) for name, count, records, size in found}
 
     def dead_letters(self, publication: str) -> DeadLetterTotals:
-        """What a publication put into its dead-letter topic, as long ago as its transactions are kept."""
+        """Returns what a publication sent to its dead-letter topic, as long as its transactions are stored."""
         return self.dead_letters_of([publication]).get(publication, NO_DEAD_LETTERS)
 
     def dead_letters_of(self, publications: Collection[str]) -> dict[str, DeadLetterTotals]:
-        """The same of each of the publications; nothing for one that put nothing there."""
+        """Returns the same for each of the publications; without those that sent nothing there."""
         table, runs = TRANSACTIONS.c, RUNS.c
-        aside = (
+        dead = (
             select(table.publication, func.sum(table.dead_letters), func.count(), func.max(table.updated_ms))
             .where(table.publication.in_(sorted(publications)), table.dead_letters > 0)
             .group_by(table.publication)
         )
         with self._reading() as connection:
-            found = connection.execute(aside).all()
+            found = connection.execute(dead).all()
             if not found:
                 return {}
             full = select(runs.publication, func.max(runs.started_ms)).where(
                 runs.publication.in_([row[0] for row in found]),
                 runs.mode == "full",
                 runs.state == "succeeded",
-                # A dry run, or one whose outbox was given up, has tried nothing.
+                # A dry run, or one whose outbox was abandoned, has sent nothing again.
                 runs.message.is_(None),
             )
-            tried = {row[0]: row[1] for row in connection.execute(full.group_by(runs.publication))}
+            resent = {row[0]: row[1] for row in connection.execute(full.group_by(runs.publication))}
         return {
-            name: DeadLetterTotals(int(letters), int(count), moment(last), name not in tried or tried[name] <= last)
+            name: DeadLetterTotals(int(letters), int(count), moment(last), name not in resent or resent[name] <= last)
             for name, letters, count, last in found
         }
 
     def transaction_counts(
         self, publication: str, which: TransactionFilter = ALL_TRANSACTIONS
     ) -> dict[TransactionStatus, int]:
-        """How many transactions of a publication have each status; nothing for a status that none has."""
+        """Returns how many transactions of a publication have each status; without a status that none has."""
         table = TRANSACTIONS.c
         chosen = (table.publication == publication, *which.conditions())
         query = select(table.status, func.count()).where(*chosen).group_by(table.status)
@@ -195,11 +195,11 @@ class Totals(TableAccess):
             return {TransactionStatus(status): int(count) for status, count in connection.execute(query)}
 
     def last_verification(self, publication: str) -> VerificationRow | None:
-        """What the last verification of a publication's topics found."""
+        """Returns the last verification of a publication's topics."""
         return self.last_verifications([publication]).get(publication)
 
     def last_verifications(self, publications: Collection[str]) -> dict[str, VerificationRow]:
-        """What the last verification of each of the publications' topics found; nothing for one that never had one."""
+        """Returns the last verification of each of the publications; without those that have none."""
         table = VERIFICATIONS.c
         last = (
             select(table.publication, func.max(table.verified_ms).label("verified_ms"))
@@ -213,27 +213,27 @@ class Totals(TableAccess):
         return {row.publication: as_verification(row._mapping) for row in rows}
 
     def run_count(self, publication: str) -> int:
-        """How many runs of a publication are told."""
+        """Returns how many runs of a publication are stored."""
         query = select(func.count()).select_from(RUNS).where(RUNS.c.publication == publication)
         with self._reading() as connection:
             return int(connection.scalar(query) or 0)
 
 
 _PAGE = 50
-# SQLite takes 32,766 values in a statement; a report over everything may be about more runs.
+# SQLite accepts 32,766 values in a statement; a report over everything may be about more runs.
 _NAMED_AT_ONCE = 1_000
 
 
 class History(Totals):
-    """What ran, what was sent, what failed."""
+    """Pages of runs, transactions, failed sends and actions."""
 
     def runs(self, publication: str | None = None, *, limit: int = _PAGE, offset: int = 0) -> list[RunRow]:
-        """Runs, the latest first."""
+        """Returns runs, the latest first."""
         query = _of(select(RUNS), RUNS, publication).order_by(RUNS.c.started_ms.desc())
         return [as_run(row._mapping) for row in self._page(query, limit, offset)]
 
     def runs_named(self, publication: str, names: Collection[str]) -> list[RunRow]:
-        """The runs of a publication by the names of their folders (`run_name`), in no order."""
+        """Returns the runs of a publication by the names of their folders (`run_name`), in no order."""
         query, wanted = _of(select(RUNS), RUNS, publication), sorted(names)
         found: list[Row[Any]] = []
         for begin in range(0, len(wanted), _NAMED_AT_ONCE):
@@ -244,7 +244,7 @@ class History(Totals):
     def failed_runs(
         self, publication: str, *, since: datetime | None = None, until: datetime | None = None, limit: int = _PAGE
     ) -> list[RunRow]:
-        """Runs that failed, the latest first; those that started within a time, of which `until` is no part."""
+        """Returns failed runs, the latest first; those that started at `since` or later and before `until`."""
         query = _of(select(RUNS), RUNS, publication).where(RUNS.c.state == "failed")
         if since is not None:
             query = query.where(RUNS.c.started_ms >= milliseconds(since))
@@ -261,7 +261,7 @@ class History(Totals):
         limit: int = _PAGE,
         offset: int = 0,
     ) -> list[TransactionRow]:
-        """Transactions, the latest first; on request those alone that put records aside."""
+        """Returns transactions, the latest first; on request only those with dead letters."""
         query = _of(select(TRANSACTIONS), TRANSACTIONS, publication).where(*which.conditions())
         if with_dead_letters:
             query = query.where(TRANSACTIONS.c.dead_letters > 0)
@@ -271,7 +271,7 @@ class History(Totals):
     def attempts(
         self, publication: str | None = None, outbox: str | None = None, *, limit: int = _PAGE, offset: int = 0
     ) -> list[AttemptRow]:
-        """Failed sends, the latest first."""
+        """Returns failed sends, the latest first."""
         query = _of(select(ATTEMPTS), ATTEMPTS, publication)
         if outbox is not None:
             query = query.where(ATTEMPTS.c.outbox == outbox)
@@ -281,13 +281,13 @@ class History(Totals):
     def interventions(
         self, publication: str | None = None, *, limit: int = _PAGE, offset: int = 0
     ) -> list[InterventionRow]:
-        """What people did, the latest first."""
+        """Returns actions of people, the latest first."""
         query = _of(select(INTERVENTIONS), INTERVENTIONS, publication)
         order = (INTERVENTIONS.c.at_ms.desc(), INTERVENTIONS.c.id)
         return [as_intervention(row._mapping) for row in self._page(query.order_by(*order), limit, offset)]
 
     def sums(self, publication: str) -> Sums:
-        """What the transactions of a publication come to."""
+        """Returns the sums over the transactions of a publication."""
         table = TRANSACTIONS
         query = (
             select(table.c.status, func.count(), func.sum(table.c.records), func.sum(table.c.bytes))

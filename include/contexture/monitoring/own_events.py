@@ -1,7 +1,7 @@
 """Contexture's own events, and their records for Kafka.
 
 Names, counts, times and sentences for people; never data of a source, never a secret. The page
-docs/reference/operations-events.md tells it to consumers.
+docs/reference/operations-events.md describes them for consumers.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ MEMBERS: Final[Mapping[EventType, tuple[str, ...]]] = {
     EventType.OUTBOX_ABANDONED: ("outbox", "reason", "abandoned_by"),
     EventType.ACTION_PERFORMED: ("who", "action", "subject", "reason", "outcome", "run_id"),
 }
-"""The members of each event's data, which are all there in every event of the type; null where nothing is known."""
+"""The members of each event's data: every event of the type has all of them, null where one is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnEvent:
-    """Something that Contexture did or that happened to it.
+    """An event about Contexture itself, before it is stored.
 
     Attributes:
-        publication: whose run or outbox it was.
+        publication: the one whose run or outbox it is about.
         at: when, with a time zone.
-        occasion: what tells it from another happening of its type, such as a run: told twice, it is one.
+        occasion: distinguishes it from others of its type, such as the run: the same occasion is the same event.
         data: the members that `MEMBERS` names.
     """
 
@@ -68,14 +68,14 @@ class OwnEvent:
 
     @property
     def id(self) -> str:
-        """The id of the event: the same whenever the same is told."""
+        """The id of the event: the same for the same type, publication and occasion."""
         parts = (self.type, self.publication, self.occasion)
         return blake2b("\n".join(parts).encode(), digest_size=_ID_BYTES).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
-    """An event as the operational tables keep it.
+    """An event in the operational tables.
 
     Attributes:
         position: in the order of all events; grows, also in a new database.
@@ -100,11 +100,11 @@ _MODES: Final[dict[str, Mode]] = {"cloudevents-binary": "binary", "cloudevents-s
 def records(
     events: Iterable[StoredEvent], envelope: Literal["none", "cloudevents-binary", "cloudevents-structured"]
 ) -> Iterator[Record]:
-    """The record of each event; its key is the publication's name, so that what is about one stays in order.
+    """Returns the record of each event; its key is the publication's name, so that its events stay in order.
 
     Args:
-        events: as the operational tables keep them.
-        envelope: `message.envelope` of the publication that tells them; not `none`.
+        events: from the operational tables.
+        envelope: `message.envelope` of the publication that sends them; not `none`.
     """
     mode = _MODES[envelope]
     for event in events:
@@ -116,7 +116,7 @@ def records(
             "subject": event.publication,
             "time": timestamp(event.at),
             "datacontenttype": "application/json",
-            # The table's own text, byte for byte: what is sent again is the same.
+            # The table's own text, byte for byte, because an event that is sent again must be the same.
             "data": event.data.encode(),
         }
         yield encode(attributes, mode=mode, key=event.publication)

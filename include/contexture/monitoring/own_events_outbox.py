@@ -24,11 +24,11 @@ TOPICS: Final = pa.schema([("topic", pa.string()), ("records", pa.int64())])
 
 @dataclass(frozen=True, slots=True)
 class EventBatch:
-    """What a run read of the events.
+    """The events that a run has read.
 
     Attributes:
         events: in order.
-        generation: of the state that the run goes on from.
+        generation: of the state that the run continues.
         watermark: the position up to which events are sent when the outbox is concluded; None before the first.
     """
 
@@ -38,7 +38,7 @@ class EventBatch:
 
 
 def prepare(store: PublicationStore, order: StageOrder, reading: EventBatch) -> Manifest:
-    """Puts the outbox of a run in place; the same order and the same events give the same bytes.
+    """Writes the outbox of a run; the same order and the same events result in the same bytes.
 
     Raises:
         RetriableError: the storage failed.
@@ -61,7 +61,7 @@ def _outbox_id(order: StageOrder, reading: EventBatch) -> str:
     parts = [
         order.fingerprint,
         order.mode,
-        # An outbox that was rejected is not that of the next run, which may find the same events.
+        # A rejected outbox is not that of the next run, which may find the same events.
         order.run,
         OperationsPublication.of(order.publication).publish.transaction_records,
         reading.generation,
@@ -89,7 +89,7 @@ def _shard(
 
 
 def _table(order: StageOrder, events: Sequence[StoredEvent], made: Sequence[Record]) -> Any:
-    """The records in sending order: each event to each topic, before the next one."""
+    """Returns the records in sending order: each event to all topics, before the next event."""
     topics = order.publication.topics.topics
     rows = [(event, record, topic) for event, record in zip(events, made, strict=True) for topic in topics]
     limit = OperationsPublication.of(order.publication).publish.transaction_records

@@ -21,18 +21,18 @@ class TransactionStatus(IntEnum):
     LOCAL_FAILURE = 2
     """Failed before it left: typically a check against the connection's settings."""
     BROKER_ERROR = 3
-    """The brokers refused it, or did not answer."""
+    """The brokers refused it, or did not respond."""
     UNEXPECTED = 4
     """Anything else."""
 
     @classmethod
     def of(cls, error: BaseException) -> TransactionStatus:
-        """The status of the transaction that failed with this error."""
+        """Returns the status of a transaction that failed with this error."""
         if not isinstance(error, ContextureError):
             return cls.UNEXPECTED
-        told = error.context.get("status")
-        if told in {cls.LOCAL_FAILURE, cls.BROKER_ERROR}:
-            return cls(int(str(told)))
+        status = error.context.get("status")
+        if status in {cls.LOCAL_FAILURE, cls.BROKER_ERROR}:
+            return cls(int(str(status)))
         if isinstance(error, RejectedError):
             return cls.LOCAL_FAILURE
         return cls.BROKER_ERROR if isinstance(error, RetriableError | ConfigurationError) else cls.UNEXPECTED
@@ -42,7 +42,7 @@ BACKFILL: Final = "backfill"
 """The mode of a run that sends the past again."""
 
 BACKFILL_RUN: Final = "backfill__"
-"""What the names begin with that Airflow gives to such runs."""
+"""The beginning of the names that Airflow gives to such runs."""
 
 RunState = Literal["running", "succeeded", "failed"]
 
@@ -54,7 +54,7 @@ class RunRow:
     Attributes:
         run: folder name of the run's files.
         run_id: Airflow's.
-        state: `running` until a task said otherwise; a scheduler that died leaves it there.
+        state: `running` until a task ends the run; it stays `running` if the scheduler dies.
         failed_task: which task failed.
         message: why, in one sentence; never data, never a secret. Of a run that succeeded: why nothing was concluded.
     """
@@ -73,7 +73,7 @@ class RunRow:
 
     @property
     def is_backfill(self) -> bool:
-        """Whether it sends the past again; one that failed before it was planned has no mode, but the name."""
+        """Whether it sends the past again; a run that failed before it was planned has no mode, only the name."""
         return self.mode == BACKFILL or self.run_id.startswith(BACKFILL_RUN)
 
 
@@ -86,7 +86,7 @@ class TransactionRow:
         bytes: of keys and values, before compression.
         position: how many records of the shard are committed with it.
         source_transaction: the registry's own, if it has one.
-        source_deletions: whether it holds the deletions of that, which follow its additions and modifications.
+        source_deletions: whether it contains the deletions of that, which follow its additions and modifications.
         dead_letters: how many of its records can never be sent, and went to the dead-letter topic with it.
     """
 
@@ -124,7 +124,7 @@ class AttemptRow:
 
 @dataclass(frozen=True, slots=True)
 class VerificationRow:
-    """What one verification of a publication's topics found.
+    """The result of one verification of a publication's topics.
 
     Attributes:
         equal: whether nothing differs.
@@ -153,14 +153,14 @@ class VerificationRow:
 
 @dataclass(frozen=True, slots=True)
 class InterventionRow:
-    """What a person did to a publication.
+    """An action of a person on a publication.
 
     Attributes:
-        id: of the row; unlike any other.
+        id: of the row; unique.
         who: the user's name, as Airflow knows it.
         action: in a few words.
-        subject: the outbox or connection that it was about; empty when it was the publication.
-        outcome: what came of it, in one sentence.
+        subject: the outbox or connection that it was about; empty where it was the publication.
+        outcome: the result, in one sentence.
         run_id: the Airflow run that it started.
     """
 
@@ -177,7 +177,7 @@ class InterventionRow:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What a publication's transactions come to.
+    """The sums over a publication's transactions.
 
     Attributes:
         by_status: how many transactions have each status.
@@ -192,50 +192,50 @@ class Sums:
 
 
 def milliseconds(at: datetime) -> int:
-    """Unix milliseconds of a time."""
+    """Returns the Unix milliseconds of a time."""
     return round(at.timestamp() * 1000)
 
 
 def moment(given: int | None) -> datetime | None:
-    """The time of Unix milliseconds, UTC."""
+    """Returns the time of Unix milliseconds, UTC."""
     return None if given is None else datetime.fromtimestamp(given / 1000, UTC)
 
 
 def as_run(row: Mapping[Any, Any]) -> RunRow:
-    """The run of a row of its table."""
+    """Returns the run of a row of its table."""
     values = dict(row)
     return RunRow(started_at=_pop(values, "started_ms"), ended_at=moment(values.pop("ended_ms")), **values)
 
 
 def as_transaction(row: Mapping[Any, Any]) -> TransactionRow:
-    """The transaction of a row of its table."""
+    """Returns the transaction of a row of its table."""
     values = dict(row)
     status = TransactionStatus(values.pop("status"))
-    # Rows of earlier versions say nothing about deletions and dead letters.
-    deletions, aside = bool(values.pop("source_deletions")), int(values.pop("dead_letters") or 0)
+    # Both columns may be null.
+    deletions, dead_letters = bool(values.pop("source_deletions")), int(values.pop("dead_letters") or 0)
     return TransactionRow(
         status=status,
         updated_at=_pop(values, "updated_ms"),
         source_deletions=deletions,
-        dead_letters=aside,
+        dead_letters=dead_letters,
         **values,
     )
 
 
 def as_attempt(row: Mapping[Any, Any]) -> AttemptRow:
-    """The failed send of a row of its table."""
+    """Returns the failed send of a row of its table."""
     values = dict(row)
     return AttemptRow(failed_at=_pop(values, "failed_ms"), next_at=moment(values.pop("next_ms")), **values)
 
 
 def as_verification(row: Mapping[Any, Any]) -> VerificationRow:
-    """The verification of a row of its table."""
+    """Returns the verification of a row of its table."""
     values = dict(row)
     return VerificationRow(verified_at=_pop(values, "verified_ms"), equal=bool(values.pop("equal")), **values)
 
 
 def as_intervention(row: Mapping[Any, Any]) -> InterventionRow:
-    """What a row of its table says that a person did."""
+    """Returns the action of a row of its table."""
     values = dict(row)
     return InterventionRow(at=_pop(values, "at_ms"), **values)
 

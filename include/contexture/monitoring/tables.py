@@ -1,6 +1,6 @@
 """The operational tables: what ran, what was sent, what failed. For people; ledger and storage decide.
 
-This is how they are today; what makes them is in `migrations`.
+These are the tables of this version; `migrations` creates them.
 
 Times are Unix milliseconds, as in the tables of registries that users query today.
 """
@@ -17,7 +17,7 @@ _NAME: Final = String(200)
 
 
 def _of_shard() -> tuple[Column[Any], ...]:
-    """The columns that say which shard of which outbox a row is about; part of its key."""
+    """Returns the key columns for one shard of an outbox."""
     return (
         Column("publication", _NAME, primary_key=True),
         Column("outbox", _NAME, primary_key=True),
@@ -153,4 +153,4 @@ VIEWS: Final = (
     "kafa_producer_tx",
     "kafka_producer_tx",
 )
-"""The names that users of a registry's own producer know (spelt as there; `kafa_producer_tx` stays for who uses it)."""
+"""The names that users of a registry's own producer know (spelt as there; `kafa_producer_tx` stays for its users)."""

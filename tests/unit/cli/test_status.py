@@ -259,7 +259,7 @@ def test_tables_that_are_away_are_reported_and_the_rest_is_shown(storage, contex
     assert "last concluded: changes run 1" in done.out
     assert done.err.startswith("without the operational tables: the operational tables in sqlite:///")
     document = json.loads(contexture("status", "--json").out)
-    assert "do not answer (DatabaseError)" in document["operational_tables_problem"]
+    assert "do not respond (DatabaseError)" in document["operational_tables_problem"]
     assert [each["operations"] for each in document["publications"]] == [None, None]
 
 

@@ -1,4 +1,4 @@
-"""Notes are written beside the work, and never fail or delay it."""
+"""The operational tables are written during the work, and never fail or delay it."""
 
 from __future__ import annotations
 
@@ -21,41 +21,41 @@ def started(number: int, into: RunTables) -> None:
     into.insert_run("vehicles", f"run{number}", run_id=f"id{number}", mode="full", sequence=number)
 
 
-def test_everything_noted_is_written_when_the_block_ends(store: RunTables) -> None:
+def test_every_queued_call_is_executed_when_the_block_ends(store: RunTables) -> None:
     with RunTableWriter(store) as journal:
         for number in range(20):
             journal.write(lambda into, number=number: started(number, into))
     assert sorted(row.sequence or 0 for row in store.runs()) == list(range(20))
 
 
-def test_a_store_that_is_away_is_told_once_and_not_asked_again(store: RunTables) -> None:
-    said: list[str] = []
-    asked: list[int] = []
+def test_an_unreachable_store_is_reported_once_and_not_called_again(store: RunTables) -> None:
+    reported: list[str] = []
+    called: list[int] = []
 
-    def away(into: RunTables) -> None:
-        asked.append(1)
-        raise RetriableError("the operational tables do not answer", next_step="see that the database runs")
+    def unreachable(into: RunTables) -> None:
+        called.append(1)
+        raise RetriableError("the operational tables do not respond", next_step="check that the database runs")
 
-    with RunTableWriter(store, said.append) as journal:
+    with RunTableWriter(store, reported.append) as journal:
         for _ in range(5):
-            journal.write(away)
-    assert len(asked) == 1
-    assert said == [
-        "stopped writing to the operational tables: the operational tables do not answer. "
-        "Next: see that the database runs. Sending continues"
+            journal.write(unreachable)
+    assert len(called) == 1
+    assert reported == [
+        "stopped writing to the operational tables: the operational tables do not respond. "
+        "Next: check that the database runs. Sending continues"
     ]
 
 
-def test_a_store_that_hangs_holds_nothing_up(store: RunTables) -> None:
-    said: list[str] = []
+def test_a_store_that_hangs_delays_nothing(store: RunTables) -> None:
+    reported: list[str] = []
     hang = threading.Event()
     began = time.monotonic()
-    with RunTableWriter(store, said.append, close_seconds=0.2) as journal:
+    with RunTableWriter(store, reported.append, close_seconds=0.2) as journal:
         for _ in range(2_000):
             journal.write(lambda into: hang.wait(60))
-    # Waiting for a single note would take a minute.
+    # Waiting for a single call would take a minute.
     assert time.monotonic() - began < 30
-    assert len(said) == 1
+    assert len(reported) == 1
     hang.set()
 
 

@@ -1,4 +1,4 @@
-"""The operational tables are made by numbered steps, once, and those of another version are left alone."""
+"""The operational tables are created by numbered migrations, once; those of another version are not changed."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def opened(url: str) -> RunTables:
-    """A store that has looked into its tables."""
+    """A store that has read its tables."""
     store = RunTables(url)
     store.transactions()
     return store
 
 
-def test_the_steps_lead_to_the_tables_that_the_code_uses(url: str) -> None:
+def test_the_migrations_create_the_tables_that_the_code_uses(url: str) -> None:
     opened(url).close()
     engine = open_engine(make_url(url))
     with engine.connect() as connection:
@@ -49,7 +49,7 @@ def test_the_steps_lead_to_the_tables_that_the_code_uses(url: str) -> None:
     engine.dispose()
 
 
-def test_the_steps_are_one_line_up_to_the_version_that_the_code_knows() -> None:
+def test_the_migrations_end_at_the_version_that_the_code_knows() -> None:
     script = ScriptDirectory(str(Path(package.__file__).parent))
     known = [step.revision for step in script.walk_revisions()]
     assert known == ["0001"]
@@ -79,7 +79,7 @@ def test_airflows_own_version_in_the_same_database_stays_as_it_is(url: str) -> N
 
 
 @pytest.mark.parametrize("version", ["0007", "0099"])
-def test_tables_of_another_version_are_left_alone(url: str, version: str) -> None:
+def test_tables_of_another_version_are_not_changed(url: str, version: str) -> None:
     opened(url).close()
     execute(url, f"UPDATE {VERSION_TABLE} SET version_num = '{version}'")
     with pytest.raises(ConfigurationError, match=f"by another version of Contexture: they are of version {version}"):
@@ -87,29 +87,29 @@ def test_tables_of_another_version_are_left_alone(url: str, version: str) -> Non
     assert rows(url, VERSION) == [(version,)]
 
 
-def test_a_step_that_fails_leaves_nothing_behind(url: str) -> None:
-    # In the way of the last tables: all before them are taken back too.
+def test_a_migration_that_fails_leaves_nothing_behind(url: str) -> None:
+    # It blocks the last tables: all that were created before are rolled back too.
     execute(url, "CREATE TABLE producer_properties (something INTEGER)")
-    with pytest.raises(RetriableError, match="do not answer"):
+    with pytest.raises(RetriableError, match="do not respond"):
         RunTables(url).transactions()
     assert current_revision(open_engine(make_url(url))) is None
     execute(url, "DROP TABLE producer_properties")
     assert opened(url).transactions() == []
 
 
-def test_processes_that_make_the_tables_at_once_do_it_once(url: str) -> None:
+def test_processes_that_create_the_tables_in_parallel_do_it_once(url: str) -> None:
     code = "import sys; from contexture.monitoring import RunTables; print(len(RunTables(sys.argv[1]).runs()))"
     started = [subprocess.Popen([sys.executable, "-c", code, url], stdout=subprocess.PIPE, text=True) for _ in range(4)]
     assert [(process.communicate(timeout=240)[0], process.returncode) for process in started] == [("0\n", 0)] * 4
     assert current_revision(open_engine(make_url(url))) == HEAD
 
 
-def test_another_process_that_makes_the_tables_is_waited_for(tmp_path: Path) -> None:
+def test_another_process_that_creates_the_tables_is_waited_for(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/operations.sqlite"
     blocker = sqlite3.connect(tmp_path / "operations.sqlite", isolation_level=None, check_same_thread=False)
     blocker.execute("PRAGMA journal_mode=WAL")
     blocker.execute("BEGIN IMMEDIATE")
-    # Longer than a lock is waited for.
+    # Longer than the limit for a lock.
     Timer(1.5, blocker.rollback).start()
     assert opened(url).transactions() == []
     blocker.close()

@@ -59,7 +59,7 @@ def store(url: str) -> Iterator[RunTables]:
     opened.close()
 
 
-def test_a_transaction_is_one_row_whatever_became_of_it(store: RunTables) -> None:
+def test_a_transaction_is_one_row_in_every_state(store: RunTables) -> None:
     store.set_transaction(transaction(status=TransactionStatus.PENDING, records=0, bytes=0))
     store.set_transaction(transaction(status=TransactionStatus.BROKER_ERROR, message="no broker"))
     assert store.transactions() == [transaction(status=TransactionStatus.BROKER_ERROR, message="no broker")]
@@ -67,7 +67,7 @@ def test_a_transaction_is_one_row_whatever_became_of_it(store: RunTables) -> Non
     assert store.transactions() == [transaction()]
 
 
-def test_transactions_come_by_page_and_by_status(store: RunTables) -> None:
+def test_transactions_are_read_by_page_and_by_status(store: RunTables) -> None:
     for number in range(5):
         store.set_transaction(transaction(number))
     store.set_transaction(transaction(5, TransactionStatus.PENDING))
@@ -87,7 +87,7 @@ def test_the_sums_of_a_publication(store: RunTables) -> None:
     assert store.sums("bikes").last_sent is None
 
 
-def test_sums_of_several_publications_come_together(store: RunTables) -> None:
+def test_sums_of_several_publications_are_read_in_one_call(store: RunTables) -> None:
     for name, records in (("vehicles", 10), ("bikes", 3), ("trams", 5)):
         store.set_transaction(transaction(publication=name, records=records))
     store.set_transaction(transaction(1, publication="bikes", records=4), dead_letters=2)
@@ -124,7 +124,7 @@ def test_the_outbox_of_a_run_is_known_when_the_run_fails_too(store: RunTables) -
     assert (failed.state, failed.outbox) == ("failed", "outbox1")
 
 
-def test_the_latest_run_is_none_of_a_backfill(store: RunTables) -> None:
+def test_the_latest_run_is_never_one_of_a_backfill(store: RunTables) -> None:
     def began(name: str, run_id: str, mode: str) -> None:
         store.insert_run(name, run_id, run_id=run_id, mode=mode, sequence=1)
         time.sleep(0.002)
@@ -141,13 +141,13 @@ def test_the_latest_run_is_none_of_a_backfill(store: RunTables) -> None:
     }
 
 
-def test_a_run_that_fails_before_it_is_planned_is_kept(store: RunTables) -> None:
+def test_a_run_that_fails_before_it_is_planned_is_stored(store: RunTables) -> None:
     store.set_run_failed("vehicles", "manual__1", task="settle", message="no broker")
     (run,) = store.runs("vehicles")
     assert (run.run_id, run.state, run.failed_task, run.mode) == ("manual__1", "failed", "settle", None)
 
 
-def test_runs_are_found_by_their_names_however_many_are_asked_for(store: RunTables) -> None:
+def test_runs_are_found_by_any_number_of_names(store: RunTables) -> None:
     for name, run in (("vehicles", "run1"), ("vehicles", "run2"), ("bikes", "run1")):
         store.insert_run(name, run, run_id=f"scheduled__{run}", mode="full", sequence=7)
     names = {"run1", *(f"other{number}" for number in range(2_500))}
@@ -155,7 +155,7 @@ def test_runs_are_found_by_their_names_however_many_are_asked_for(store: RunTabl
     assert store.runs_named("vehicles", ()) == []
 
 
-def test_questions_within_a_block_share_a_connection(store: RunTables) -> None:
+def test_queries_within_a_block_share_a_connection(store: RunTables) -> None:
     store.set_transaction(transaction())
     begun: list[Connection] = []
     event.listen(store._engine, "begin", begun.append)
@@ -170,7 +170,7 @@ def test_questions_within_a_block_share_a_connection(store: RunTables) -> None:
     assert len(begun) == 2
 
 
-def test_failed_runs_come_by_the_time_they_started(store: RunTables) -> None:
+def test_failed_runs_are_found_by_the_time_of_their_start(store: RunTables) -> None:
     store.insert_run("vehicles", "run1", run_id="scheduled__1", mode="full", sequence=7)
     for name in ("vehicles", "bikes"):
         store.set_run_failed(name, "manual__1", task="settle", message="no broker")
@@ -181,7 +181,7 @@ def test_failed_runs_come_by_the_time_they_started(store: RunTables) -> None:
     assert store.failed_runs("vehicles", since=row.started_at + timedelta(seconds=1)) == []
 
 
-def test_each_failed_send_is_kept(store: RunTables) -> None:
+def test_each_failed_send_is_stored(store: RunTables) -> None:
     store.set_attempt("vehicles", failed_send("outbox1", attempt=1))
     store.set_attempt("vehicles", failed_send("outbox1", attempt=2, state="exhausted", next_at=None, failed_at=NOON))
     assert sorted((row.attempt, row.allowed, row.state, row.next_at) for row in store.attempts("vehicles")) == [
@@ -190,7 +190,7 @@ def test_each_failed_send_is_kept(store: RunTables) -> None:
     ]
 
 
-def test_what_is_old_is_forgotten(store: RunTables) -> None:
+def test_old_rows_are_deleted(store: RunTables) -> None:
     store.set_transaction(transaction(0))
     store.set_transaction(transaction(1, updated_at=datetime.now(UTC)))
     store.set_transaction(transaction(0, publication="bikes"))
@@ -199,7 +199,7 @@ def test_what_is_old_is_forgotten(store: RunTables) -> None:
     assert len(store.transactions("bikes")) == 1
 
 
-def test_by_which_settings_a_publication_sends_is_kept_as_it_was_last(store: RunTables, url: str) -> None:
+def test_the_settings_of_a_publication_are_those_of_the_last_run(store: RunTables, url: str) -> None:
     three = ["batches.batch_size=1", "message.format=ngsiv2", "message.key=identity"]
     options = {"bootstrap.servers": "a:9092", "linger.ms": "5", "sasl.password": "***"}
     store.set_producer_settings("vehicles", three, connection="kafka_default", settings=options)
@@ -217,14 +217,14 @@ def test_by_which_settings_a_publication_sends_is_kept_as_it_was_last(store: Run
     ]
 
 
-def test_the_properties_of_a_publication_are_what_is_understood() -> None:
+def test_the_properties_of_a_publication_are_its_resolved_keys() -> None:
     lines = properties_of(publication())
     assert {"name=vehicles", "topics.naming=cygnus", "batches.batch_size=1", "publish.connection=kafka_default"} <= {
         *lines
     }
 
 
-def test_users_of_a_registry_find_the_names_they_know(store: RunTables, url: str) -> None:
+def test_users_of_a_registry_find_the_names_that_they_know(store: RunTables, url: str) -> None:
     store.set_publication("codelists", topics="fixed FOO,BAR", format_name="sdmx", connection="kafka_default")
     store.set_transaction(transaction(publication="codelists", source_transaction=4711))
     store.set_transaction(transaction(1, TransactionStatus.PENDING))
@@ -252,7 +252,7 @@ def test_users_of_a_registry_find_the_names_they_know(store: RunTables, url: str
     ]
 
 
-def test_the_table_of_transactions_has_the_name_it_has_at_a_registry(store: RunTables, url: str) -> None:
+def test_the_table_of_transactions_has_the_same_name_as_at_a_registry(store: RunTables, url: str) -> None:
     store.set_transaction(transaction(publication="codelists", source_transaction=4711, source_deletions=True))
     with open_engine(make_url(url)).connect() as connection:
         assert connection.execute(text("SELECT tx_id, tx_status FROM kafka_producer_tx")).all() == [("4711", 1)]
@@ -271,7 +271,7 @@ WRITER = textwrap.dedent(
 )
 
 
-def test_processes_that_write_at_once_make_the_tables_once_and_lose_nothing(store: RunTables, url: str) -> None:
+def test_processes_that_write_in_parallel_create_the_tables_once_and_lose_nothing(store: RunTables, url: str) -> None:
     path = [str(Path(__file__).parent), *sys.path]
     script = WRITER.format(path=path, url=url)
     writers = [subprocess.Popen([sys.executable, "-c", script, str(shard)]) for shard in range(4)]
@@ -279,26 +279,26 @@ def test_processes_that_write_at_once_make_the_tables_once_and_lose_nothing(stor
     assert store.sums("vehicles").by_status == {TransactionStatus.SENT: 160}
 
 
-def test_sqlite_writes_beside_readers(tmp_path: Path) -> None:
+def test_sqlite_writes_while_others_read(tmp_path: Path) -> None:
     RunTables(f"sqlite:///{tmp_path}/operations.sqlite").set_transaction(transaction())
     with sqlite3.connect(tmp_path / "operations.sqlite") as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_no_lock_is_waited_for_longer_than_five_seconds(tmp_path: Path) -> None:
+def test_the_limit_for_a_lock_is_five_seconds(tmp_path: Path) -> None:
     with open_engine(make_url(f"sqlite:///{tmp_path}/operations.sqlite")).connect() as connection:
         assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 5_000
 
 
-def test_a_locked_database_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_database_fails_after_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "_BUSY_SECONDS", 0.2)
     store = RunTables(f"sqlite:///{tmp_path}/operations.sqlite")
     store.set_transaction(transaction())
     blocker = sqlite3.connect(tmp_path / "operations.sqlite", isolation_level=None)
     blocker.execute("BEGIN IMMEDIATE")
-    with pytest.raises(RetriableError, match=r"do not answer \(OperationalError\)"):
+    with pytest.raises(RetriableError, match=r"do not respond \(OperationalError\)"):
         store.set_transaction(transaction(1))
-    assert len(store.transactions()) == 1, "readers are not held up"
+    assert len(store.transactions()) == 1, "readers are not blocked"
     blocker.close()
 
 
@@ -346,29 +346,29 @@ def test_the_numbers_are_those_of_the_registry() -> None:
     ]
 
 
-def told_aside(store: RunTables, **which: object) -> list[tuple[int, int]]:
+def dead_letters_of_each(store: RunTables, **which: object) -> list[tuple[int, int]]:
     return [(row.number, row.dead_letters) for row in store.transactions("vehicles", **which)]  # type: ignore[arg-type]
 
 
-def test_each_transaction_tells_the_records_it_put_aside_itself(store: RunTables) -> None:
-    for number, aside in enumerate((0, 2, 2, 5)):
-        store.set_transaction(transaction(number), dead_letters=aside)
-    assert told_aside(store) == [(3, 3), (2, 0), (1, 2), (0, 0)]
-    assert told_aside(store, with_dead_letters=True) == [(3, 3), (1, 2)]
+def test_each_transaction_counts_its_own_dead_letters(store: RunTables) -> None:
+    for number, in_ledger in enumerate((0, 2, 2, 5)):
+        store.set_transaction(transaction(number), dead_letters=in_ledger)
+    assert dead_letters_of_each(store) == [(3, 3), (2, 0), (1, 2), (0, 0)]
+    assert dead_letters_of_each(store, with_dead_letters=True) == [(3, 3), (1, 2)]
     # Another shard, and another outbox, count for themselves.
     store.set_transaction(transaction(4, shard=1), dead_letters=1)
     store.set_transaction(transaction(5, outbox="outbox2"), dead_letters=1)
-    assert told_aside(store, limit=2) == [(5, 1), (4, 1)]
+    assert dead_letters_of_each(store, limit=2) == [(5, 1), (4, 1)]
 
 
-def test_what_was_put_aside_waits_for_a_full_run_that_ends_well(store: RunTables) -> None:
+def test_dead_letters_are_outstanding_until_a_full_run_succeeds(store: RunTables) -> None:
     now = datetime.now(UTC)
     before, after = now - timedelta(hours=1), now + timedelta(hours=1)
     assert store.dead_letters("vehicles") == DeadLetterTotals()
     store.set_transaction(transaction(0, updated_at=before, dead_letters=2))
     store.set_transaction(transaction(1, updated_at=before, dead_letters=1, publication="bikes"))
-    told = store.dead_letters("vehicles")
-    assert (told.letters, told.transactions, told.outstanding) == (2, 1, True)
+    totals = store.dead_letters("vehicles")
+    assert (totals.letters, totals.transactions, totals.outstanding) == (2, 1, True)
     for run, mode in (("run1", "changes"), ("run2", "full")):
         store.insert_run("vehicles", run, run_id=run, mode=mode, sequence=1)
         if mode == "changes":
@@ -376,13 +376,13 @@ def test_what_was_put_aside_waits_for_a_full_run_that_ends_well(store: RunTables
         assert store.dead_letters("vehicles").outstanding
     store.set_run_succeeded("vehicles", "run2")
     assert not store.dead_letters("vehicles").outstanding
-    # The full run itself, or a later one, puts them aside again.
+    # The full run itself, or a later one, sends them to the dead-letter topic again.
     store.set_transaction(transaction(1, updated_at=after, dead_letters=2))
-    told = store.dead_letters("vehicles")
-    assert (told.letters, told.transactions, told.last_at is not None, told.outstanding) == (4, 2, True, True)
+    totals = store.dead_letters("vehicles")
+    assert (totals.letters, totals.transactions, totals.last_at is not None, totals.outstanding) == (4, 2, True, True)
 
 
-def test_a_dry_run_has_tried_nothing_again(store: RunTables) -> None:
+def test_a_dry_run_sends_no_dead_letter_again(store: RunTables) -> None:
     store.set_transaction(transaction(), dead_letters=1)
     store.insert_run("vehicles", "run1", run_id="manual__1", mode="full", sequence=7)
     store.set_run_succeeded("vehicles", "run1", outbox="outbox2", not_concluded="it was a dry run")
@@ -393,12 +393,12 @@ def test_a_dry_run_has_tried_nothing_again(store: RunTables) -> None:
     assert not store.dead_letters("vehicles").outstanding
 
 
-def test_a_file_in_a_folder_that_may_not_be_looked_into_does_not_answer_and_is_not_absent(monkeypatch):
+def test_a_file_in_a_folder_without_permission_does_not_respond_and_is_not_absent(monkeypatch):
     def denied(path: Path) -> bool:
         raise PermissionError(13, "Permission denied", str(path))
 
     store = RunTables("sqlite:////no/folder/operations.sqlite")
     monkeypatch.setattr(Path, "exists", denied)
     assert store.is_there
-    with pytest.raises(RetriableError, match=r"operations\.sqlite do not answer"):
+    with pytest.raises(RetriableError, match=r"operations\.sqlite do not respond"):
         store.runs("vehicles", limit=1)

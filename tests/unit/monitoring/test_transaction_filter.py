@@ -1,4 +1,4 @@
-"""Which transactions are found: each filter alone, all together, and without reading those of others."""
+"""Transactions by filters: each alone, all together, and without reading those of other publications."""
 
 from __future__ import annotations
 
@@ -69,22 +69,22 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RunTables]
 
 
 @pytest.mark.parametrize("name", GIVEN)
-def test_those_are_found_that_everything_given_is_true_of(store: RunTables, name: str) -> None:
+def test_transactions_that_match_every_condition_are_found(store: RunTables, name: str) -> None:
     assert [row.number for row in store.transactions("vehicles", which=GIVEN[name])] == FOUND[name]
 
 
 @pytest.mark.parametrize("name", GIVEN)
-def test_as_many_are_counted_as_are_found(store: RunTables, name: str) -> None:
+def test_the_count_equals_the_number_found(store: RunTables, name: str) -> None:
     assert sum(store.transaction_counts("vehicles", GIVEN[name]).values()) == len(FOUND[name])
 
 
-def test_nothing_given_is_all_of_a_publication(store: RunTables) -> None:
+def test_an_empty_filter_finds_all_of_a_publication(store: RunTables) -> None:
     assert [row.number for row in store.transactions("vehicles", which=ALL_TRANSACTIONS)] == [3, 2, 1, 0]
     assert store.transaction_counts("vehicles") == {SENT: 3, BROKER_ERROR: 1}
 
 
 @pytest.mark.parametrize("name", GIVEN)
-def test_an_index_leads_to_them(tmp_path: Path, name: str) -> None:
+def test_every_filter_uses_an_index(tmp_path: Path, name: str) -> None:
     url = empty_database("sqlite", tmp_path)
     RunTables(url).transactions()
     query = select(TRANSACTIONS).where(TRANSACTIONS.c.publication == "vehicles", *GIVEN[name].conditions())

@@ -12,7 +12,7 @@ _NAME = sa.String(200)
 
 
 def upgrade() -> None:
-    """Makes the tables and views."""
+    """Creates the tables and views."""
     _producers_and_runs()
     _transactions()
     _attempts()
