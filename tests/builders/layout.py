@@ -23,11 +23,11 @@ class PublicationPaths:
         return f"{self.landing(run)}/manifest.json"
 
     def landing_before(self, run: str) -> str:
-        """What a registry held of what is meant, before the transactions that a backfill's landing shows."""
+        """The selected structures of a registry before the transactions that a backfill's landing shows."""
         return f"{self.landing(run)}/structures_before.json"
 
     def work(self, run: str) -> str:
-        """What prepare writes on the way; removed when the outbox stands."""
+        """What prepare writes on the way; removed when the outbox is complete."""
         return f"{self.publication}/work/{run}"
 
     def runs(self) -> str:
@@ -35,7 +35,7 @@ class PublicationPaths:
         return f"{self.publication}/runs"
 
     def orders(self, run: str) -> str:
-        """What the scheduler and the stage job told each other."""
+        """The order and the result that the scheduler and the stage job exchange."""
         return f"{self.runs()}/{run}"
 
     def order(self, run: str) -> str:

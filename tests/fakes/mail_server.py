@@ -79,7 +79,7 @@ def _converse(handler: socketserver.StreamRequestHandler, server: MailServer) ->
             sender, to = line.split("<")[1].split(">")[0], []
         if command == "RCPT":
             if server.refuse:
-                say("550 nobody of that name")
+                say("550 no such mailbox")
                 continue
             to.append(line.split("<")[1].split(">")[0])
         if command == "DATA":

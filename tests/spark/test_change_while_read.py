@@ -223,8 +223,8 @@ def test_an_attribute_that_went_while_its_entity_was_read_is_not_published(runs:
     manifest, verdict = city.judged(city.prepare([later(1, 10, 1, colour=colour, lost=colour), later(1, 11, 2)]))
 
     assert verdict.approved
-    told = {orjson.loads(row["key"])[-1]: row["value"] is not None for row in city.records(manifest)}
-    assert told == {"speed": True, "colour": False}
+    has_value = {orjson.loads(row["key"])[-1]: row["value"] is not None for row in city.records(manifest)}
+    assert has_value == {"speed": True, "colour": False}
     assert (manifest.upserts, manifest.deletes, manifest.accepted, manifest.repeated) == (1, 1, 1, 3)
 
 

@@ -79,15 +79,15 @@ def test_each_record_is_an_event_that_says_whose_it_is(preparer: Prepare, kind: 
     assert second["data"]["speed"]["value"] == 20.5
 
 
-def test_both_modes_tell_the_same_events(preparer: Prepare) -> None:
-    told = [events(runs, runs.prepare([car(1, 10), car(2, 20)])) for runs in (preparer(kind, kind) for kind in KINDS)]
+def test_both_modes_send_the_same_events(preparer: Prepare) -> None:
+    sent = [events(runs, runs.prepare([car(1, 10), car(2, 20)])) for runs in (preparer(kind, kind) for kind in KINDS)]
 
-    assert told[0] == told[1]
-    assert told[0][0]["id"] != told[0][1]["id"]
+    assert sent[0] == sent[1]
+    assert sent[0][0]["id"] != sent[0][1]["id"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_deletion_is_a_tombstone_that_tells_what_is_gone(preparer: Prepare, kind: str) -> None:
+def test_a_deletion_is_a_tombstone_that_names_what_is_gone(preparer: Prepare, kind: str) -> None:
     runs = preparer(kind)
     runs.concluded([car(1, 10), car(2, 20)])
     runs.concluded([car(2, 20)])
@@ -108,7 +108,7 @@ def test_a_deletion_is_a_tombstone_that_tells_what_is_gone(preparer: Prepare, ki
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_id_lives_as_long_as_what_it_tells(preparer: Prepare, kind: str) -> None:
+def test_an_id_lives_as_long_as_the_content_it_names(preparer: Prepare, kind: str) -> None:
     runs = preparer(kind)
     first = runs.concluded([car(1, 10)])
     before = runs.records(first)
@@ -117,26 +117,26 @@ def test_an_id_lives_as_long_as_what_it_tells(preparer: Prepare, kind: str) -> N
     changed = events(runs, runs.concluded([car(1, 20, modified=later(1))]))
     back = events(runs, runs.concluded([car(1, 10, modified=later(2))]))
 
-    ids = [told[0]["id"] for told in (events(runs, first), again, changed, back)]
+    ids = [sent[0]["id"] for sent in (events(runs, first), again, changed, back)]
     assert ids[0] == ids[1]
     assert len(set(ids)) == 3
     assert runs.records(first) == before
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_attributes_are_told_one_by_one_and_one_that_is_removed_is_told_too(preparer: Prepare, kind: str) -> None:
+def test_attributes_are_sent_one_by_one_and_a_removed_one_is_sent_too(preparer: Prepare, kind: str) -> None:
     runs = preparer(kind, topics={"data_model": "dm-by-attribute"})
     colour = {"type": "Text", "value": "red", "metadata": {}}
 
-    told = events(runs, runs.concluded([{**car(1, 10), "colour": colour}]))
+    sent = events(runs, runs.concluded([{**car(1, 10), "colour": colour}]))
     removed = events(runs, runs.concluded([car(1, 10, modified=later(1))]))
 
-    assert [(event["attributename"], event["type"]) for event in [*told, *removed]] == [
+    assert [(event["attributename"], event["type"]) for event in [*sent, *removed]] == [
         ("colour", "contexture.ngsi.attribute.upsert"),
         ("speed", "contexture.ngsi.attribute.upsert"),
         ("colour", "contexture.ngsi.attribute.delete"),
     ]
-    assert told[0]["data"] == {"id": "car1", "type": "car", "colour": colour}
+    assert sent[0]["data"] == {"id": "car1", "type": "car", "colour": colour}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -181,11 +181,11 @@ def test_without_an_envelope_nothing_is_said(preparer: Prepare) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_notified_deletions_stand_among_events_with_ids_of_their_own(spark: Any, tmp_path: Path, kind: str) -> None:
+def test_notified_deletions_are_among_events_with_ids_of_their_own(spark: Any, tmp_path: Path, kind: str) -> None:
     source = {"kind": "ngsi", "connection": "context_broker", "service": "vehicles", "service_path": "/4wheels"}
     owner = publication(source={**source, "mode": "notifications"}, message={"envelope": f"cloudevents-{kind}"})
     runs = Preparer(spark, tmp_path, owner)
-    # Without times only their place tells the first and the last of them apart.
+    # Without times only their place distinguishes the first from the last of them.
     notify(runs.storage, *(body(each) for each in (entity(1, speed=5), gone(1), entity(1, speed=5), gone(1))))
     order = StageOrder(
         publication=owner,
@@ -198,7 +198,7 @@ def test_notified_deletions_stand_among_events_with_ids_of_their_own(spark: Any,
     landing = read_entities(spark, order, BrokerConnection("http://127.0.0.1:9", timeout_seconds=1), None)
     manifest = prepare(spark, order, landing, Stopwatch())
 
-    told = [decode(headers(manifest, row), row["key"], row["value"]) for row in runs.records(manifest)]
+    sent = [decode(headers(manifest, row), row["key"], row["value"]) for row in runs.records(manifest)]
 
-    assert [event["type"].rpartition(".")[2] for event in told] == ["upsert", "delete", "upsert", "delete"]  # type: ignore[attr-defined]
-    assert len({event["id"] for event in told}) == 4
+    assert [event["type"].rpartition(".")[2] for event in sent] == ["upsert", "delete", "upsert", "delete"]  # type: ignore[attr-defined]
+    assert len({event["id"] for event in sent}) == 4

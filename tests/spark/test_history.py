@@ -67,12 +67,12 @@ class Runs(Preparer):
         land_history(order, BrokerConnection(broker.url))
         return self.again(order.run, mode="backfill", interval=HOUR, replay=ReplayOptions.model_validate(options))
 
-    def told(self, manifest: Manifest) -> list[tuple[str, str, object]]:
+    def sent(self, manifest: Manifest) -> list[tuple[str, str, object]]:
         """Time, entity and speed of each record, in their order."""
-        return [_told(record) for record in self.records(manifest)]
+        return [_sent_values(record) for record in self.records(manifest)]
 
 
-def _told(record: dict[str, Any]) -> tuple[str, str, object]:
+def _sent_values(record: dict[str, Any]) -> tuple[str, str, object]:
     value = orjson.loads(record["value"])
     return f"{record['timestamp']:%H:%M}", value["id"][-1], value.get("speed", {}).get("value")
 
@@ -116,7 +116,7 @@ def test_every_change_of_the_interval_is_sent_in_order_and_marked(
     city.full(broker)
     before = city.state.pointer()
     manifest = city.backfill(broker)
-    assert city.told(manifest) == [("10:00", "1", 2), ("10:20", "2", 3), ("10:40", "1", 4), ("10:50", "2", 5)]
+    assert city.sent(manifest) == [("10:00", "1", 2), ("10:20", "2", 3), ("10:40", "1", 4), ("10:50", "2", 5)]
     assert manifest.headers == (("contexture-backfill", "2026-01-01T10:00:00+00:00"),)
     assert (manifest.interval, manifest.mode, manifest.upserts, manifest.deletes) == (HOUR, "backfill", 4, 0)
     city.conclude(manifest)
@@ -132,10 +132,10 @@ def test_a_replica_gets_only_what_is_still_the_newest(
     city.full(broker)
     manifest = city.backfill(broker)
     # Car 2 was changed after the hour, and car 3 is gone: neither may be undone.
-    assert city.told(manifest) == [("10:40", "1", 4)]
+    assert city.sent(manifest) == [("10:40", "1", 4)]
     assert manifest.skipped_newer == 4
     elsewhere = city.backfill(broker, topic_prefix="again-")
-    assert [when for when, _, _ in city.told(elsewhere)] == ["10:00", "10:05", "10:20", "10:40", "10:50"]
+    assert [when for when, _, _ in city.sent(elsewhere)] == ["10:00", "10:05", "10:20", "10:40", "10:50"]
     assert {record["topic"].startswith("again-City") for record in city.records(elsewhere)} == {True}
     assert (elsewhere.replayed_from, elsewhere.topic_prefix, elsewhere.skipped_newer) == ("source", "again-", 0)
 
@@ -146,7 +146,7 @@ def test_by_attribute_only_what_changed_is_sent(
     city = runs(spark, tmp_path, data_model="dm-by-attribute", keep="history")
     manifest = city.backfill(broker)
     # Car 1 had its colour before; car 2 gets it in the hour.
-    assert city.told(manifest) == [
+    assert city.sent(manifest) == [
         ("10:00", "1", 2),
         ("10:20", "2", 3),
         ("10:20", "2", None),

@@ -67,7 +67,7 @@ class LinkedRuns(Preparer):
         conclude(self.storage.publication(manifest.publication), manifest, cluster="c", target="t")
         return manifest
 
-    def told(self, manifest: Manifest) -> dict[str, Any]:
+    def sent(self, manifest: Manifest) -> dict[str, Any]:
         """Key (without the tenant) to body of each record; None is a tombstone."""
         return {
             "|".join(orjson.loads(record["key"])[1:]): record["value"] and orjson.loads(record["value"])
@@ -110,19 +110,19 @@ def test_everything_then_a_change_then_a_deletion(
 
     first = city.run(broker, "full")
     assert (first.read, first.source_count, first.upserts, first.quarantined) == (6, 6, 6, {})
-    assert city.told(first)["/|urn:ngsi-ld:Car:3|Car"] == {**car(3), "@context": [CONTEXT, CORE]}
+    assert city.sent(first)["/|urn:ngsi-ld:Car:3|Car"] == {**car(3), "@context": [CONTEXT, CORE]}
 
     face.load([car(3, speed=80)], tenant="City", at="2026-01-02T00:00:00Z")
     second = city.run(broker)
-    # The bus stands at the watermark. Orion-LD 1.4 finds nothing by time, and everything is read again.
+    # The change of the bus is at the watermark. Orion-LD 1.4 finds nothing by time, and everything is read again.
     assert second.read == (6 if flavour == "orion-ld-1.4" else 2)
-    assert city.told(second) == {"/|urn:ngsi-ld:Car:3|Car": {**car(3, speed=80), "@context": [CONTEXT, CORE]}}
+    assert city.sent(second) == {"/|urn:ngsi-ld:Car:3|Car": {**car(3, speed=80), "@context": [CONTEXT, CORE]}}
 
     face.remove("urn:ngsi-ld:Car:1", tenant="City")
     once = city.run(broker)
     assert (once.deletes, once.absent) == (0, 1)
     twice = city.run(broker)
-    assert city.told(twice) == {"/|urn:ngsi-ld:Car:1|Car": None}
+    assert city.sent(twice) == {"/|urn:ngsi-ld:Car:1|Car": None}
 
 
 def test_the_broker_is_asked_once_which_one_it_is(spark: SparkSession, broker: TestBroker, tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_an_entity_of_several_types_and_scopes_is_one(spark: SparkSession, broke
     manifest = city.run(broker, "full")
 
     assert (manifest.read, manifest.source_count, manifest.warnings) == (1, 1, {})
-    assert city.told(manifest) == {
+    assert city.sent(manifest) == {
         "/|urn:ngsi-ld:Car:1|Asset,Car": {
             "id": "urn:ngsi-ld:Car:1",
             "type": "Asset,Car",
@@ -165,16 +165,16 @@ def test_each_instance_of_an_attribute_is_an_event_and_ends_for_itself(
     face.load([car(1, speed=[1], **{"at": [{"type": "Property", "value": 1}, wheel]})], tenant="City")
     city = runs(spark, tmp_path, topics={"data_model": "dm-by-attribute"})
 
-    told = city.told(city.run(broker, "full"))
+    sent = city.sent(city.run(broker, "full"))
 
     key = "/|urn:ngsi-ld:Car:1|Car"
-    assert sorted(told) == [f"{key}|at", f"{key}|at|urn:wheel", f"{key}|speed"]
-    assert told[f"{key}|at|urn:wheel"]["at"] == wheel
+    assert sorted(sent) == [f"{key}|at", f"{key}|at|urn:wheel", f"{key}|speed"]
+    assert sent[f"{key}|at|urn:wheel"]["at"] == wheel
     topics = {record["topic"].rsplit("xffff", 1)[1] for record in city.records(_last(city))}
     assert topics == {"at", "speed"}
 
     face.load([car(1, speed=[1], **{"at": {"type": "Property", "value": 1}})], tenant="City")
-    assert city.told(city.run(broker)) == {f"{key}|at|urn:wheel": None}
+    assert city.sent(city.run(broker)) == {f"{key}|at|urn:wheel": None}
 
 
 def _last(city: LinkedRuns) -> Manifest:
@@ -194,7 +194,7 @@ def test_a_broker_without_its_database_leaves_no_landing(
     assert not list(tmp_path.rglob("manifest.json"))
 
 
-def test_nobody_is_taken_for_deleted_while_entities_come_and_go(
+def test_no_entity_is_taken_for_deleted_while_others_come_and_go(
     spark: SparkSession, broker: TestBroker, tmp_path: Path
 ) -> None:
     face = broker.speak_linked_data("stellio")
@@ -209,7 +209,7 @@ def test_nobody_is_taken_for_deleted_while_entities_come_and_go(
             face.remove(gone[-1], tenant="City")
 
     broker.faults.after_page = churn
-    deleted = [key for _ in range(3) for key, body in city.told(city.run(broker)).items() if body is None]
+    deleted = [key for _ in range(3) for key, body in city.sent(city.run(broker)).items() if body is None]
 
     assert gone
     assert {key.split("|")[1] for key in deleted} <= set(gone)

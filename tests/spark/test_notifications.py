@@ -41,7 +41,7 @@ SOURCE = {
 }
 PREFIX = "vehiclesxffffx002f4wheelsxffff"
 NOWHERE = BrokerConnection("http://127.0.0.1:9", timeout_seconds=1)
-Told = tuple[str, Any]
+SentRecord = tuple[str, Any]
 
 
 class Runs:
@@ -120,7 +120,7 @@ class Runs:
         readers = [OutboxShardReader(self.storage, manifest, shard.shard) for shard in manifest.shards]
         return [row for reader in readers for batch in reader.batches(0) for row in batch.to_pylist()]
 
-    def told(self, manifest: Manifest) -> list[Told]:
+    def sent(self, manifest: Manifest) -> list[SentRecord]:
         """Key's last members and the numbers of each record in sending order; None for a tombstone."""
         return [(".".join(orjson.loads(row["key"])[2::2]), numbers(row["value"])) for row in self.rows(manifest)]
 
@@ -163,14 +163,14 @@ def held_by(broker: TestBroker, *entities: dict[str, object]) -> BrokerConnectio
     return BrokerConnection(broker.url, timeout_seconds=60)
 
 
-def test_notifications_are_told_in_turn_and_only_the_last_of_each_entity_is_held(runs: Callable[..., Runs]) -> None:
+def test_notifications_are_sent_in_order_and_only_the_last_of_each_entity_is_held(runs: Callable[..., Runs]) -> None:
     cars = runs()
     cars.judges = True
     cars.notify(entity(1, speed=10), entity(2, speed=20), entity(1, speed=11), entity(1, speed=11), entity(1, speed=10))
 
     first = cars.concluded()
 
-    assert cars.told(first) == [
+    assert cars.sent(first) == [
         ("car1", {"speed": 10}),
         ("car2", {"speed": 20}),
         ("car1", {"speed": 11}),
@@ -182,23 +182,23 @@ def test_notifications_are_told_in_turn_and_only_the_last_of_each_entity_is_held
 
     cars.notify(entity(1, speed=10), entity(2, speed=21))
     second = cars.concluded()
-    assert cars.told(second) == [("car2", {"speed": 21})]
+    assert cars.sent(second) == [("car2", {"speed": 21})]
     assert (second.unchanged, second.upserts) == (1, 1)
     assert cars.concluded().records == 0
 
 
-def test_what_was_swapped_on_its_way_is_told_in_the_order_of_the_brokers_times(runs: Callable[..., Runs]) -> None:
-    def at(second: int, told: dict[str, object]) -> dict[str, object]:
+def test_what_was_swapped_on_its_way_is_sent_in_the_order_of_the_brokers_times(runs: Callable[..., Runs]) -> None:
+    def at(second: int, notified: dict[str, object]) -> dict[str, object]:
         time = {"type": "DateTime", "value": f"2026-01-01T00:00:{second:02}.000Z"}
-        told["speed"] = {**cast("dict[str, object]", told["speed"]), "metadata": {"dateModified": time}}
-        return {**told, "dateModified": {**time, "metadata": {}}}
+        notified["speed"] = {**cast("dict[str, object]", notified["speed"]), "metadata": {"dateModified": time}}
+        return {**notified, "dateModified": {**time, "metadata": {}}}
 
     cars = runs()
     cars.notify(at(2, entity(2, speed=22)), at(1, gone(1)), at(1, entity(1, speed=1)), at(1, entity(2, speed=21)))
 
     manifest = cars.concluded()
 
-    assert cars.told(manifest) == [
+    assert cars.sent(manifest) == [
         ("car2", {"speed": 21}),
         ("car1", {"speed": 1}),
         ("car1", None),
@@ -229,7 +229,7 @@ def test_a_record_is_that_of_a_pull_with_the_time_of_arrival(runs: Callable[...,
     assert manifest.received_from == landed["received_at"]
 
 
-def test_a_deletion_is_told_where_it_happened(runs: Callable[..., Runs]) -> None:
+def test_a_deletion_is_sent_where_it_happened(runs: Callable[..., Runs]) -> None:
     cars = runs()
     cars.notify(entity(1, speed=1), entity(2, speed=2), entity(3, speed=3))
     cars.concluded()
@@ -239,7 +239,7 @@ def test_a_deletion_is_told_where_it_happened(runs: Callable[..., Runs]) -> None
 
     manifest = cars.concluded()
 
-    assert cars.told(manifest) == [
+    assert cars.sent(manifest) == [
         ("car1", None),
         ("car2", {"speed": 20}),
         ("car2", None),
@@ -269,22 +269,22 @@ def test_a_tombstone_goes_to_the_topic_and_key_that_were_used(runs: Callable[...
     assert cars.held() == []
 
 
-def test_an_attribute_is_gone_with_its_entity_and_not_because_it_was_not_told(runs: Callable[..., Runs]) -> None:
+def test_an_attribute_is_gone_with_its_entity_and_not_because_it_was_not_notified(runs: Callable[..., Runs]) -> None:
     cars = runs(topics={"data_model": "dm-by-attribute"})
     cars.notify(entity(1, speed=1, oil=2), entity(2, speed=3))
     cars.concluded()
 
     cars.notify(entity(1, speed=5))
     partial = cars.concluded()
-    assert cars.told(partial) == [("car1.speed", {"speed": 5})]
+    assert cars.sent(partial) == [("car1.speed", {"speed": 5})]
     assert (partial.deletes, cars.state.pointer().identities) == (0, 3)
 
     cars.notify(entity(1, fuel=7), gone(1), entity(1, speed=5))
     ended = cars.concluded()
-    told = cars.told(ended)
-    assert told[0] == ("car1.fuel", {"fuel": 7})
-    assert sorted(told[1:4]) == [("car1.fuel", None), ("car1.oil", None), ("car1.speed", None)]
-    assert told[4:] == [("car1.speed", {"speed": 5})]
+    sent = cars.sent(ended)
+    assert sent[0] == ("car1.fuel", {"fuel": 7})
+    assert sorted(sent[1:4]) == [("car1.fuel", None), ("car1.oil", None), ("car1.speed", None)]
+    assert sent[4:] == [("car1.speed", {"speed": 5})]
     assert [orjson.loads(each)[2::2] for each in cars.held()] == [["car1", "speed"], ["car2", "speed"]]
 
 
@@ -304,7 +304,7 @@ def test_without_deletions_an_entity_that_is_gone_stays(runs: Callable[..., Runs
     cars = runs(source={**SOURCE, "detect_deletions": False})
     cars.notify(entity(1, speed=1), gone(1))
     manifest = cars.concluded()
-    assert (cars.told(manifest), manifest.deletes) == ([("car1", {"speed": 1})], 0)
+    assert (cars.sent(manifest), manifest.deletes) == ([("car1", {"speed": 1})], 0)
     assert len(cars.held()) == 1
 
 
@@ -312,8 +312,8 @@ def test_what_was_legacy_is_written_as_it_was_received(runs: Callable[..., Runs]
     cars = runs(message={"format": "cygnus-lines"})
     speed = b'{"name":"speed","type":"float","value":"112.9"}'
     element = b'{"type":"car","isPattern":"false","id":"car1","attributes":[%b]}' % speed
-    told = b'{"subscriptionId":"s","originator":"o","contextResponses":[{"contextElement":%b}]}' % element
-    notify(cars.storage, told, headers=LEGACY)
+    notified = b'{"subscriptionId":"s","originator":"o","contextResponses":[{"contextElement":%b}]}' % element
+    notify(cars.storage, notified, headers=LEGACY)
     (row,) = cars.rows(cars.concluded())
     assert row["value"].split(b'"body":')[1] == (
         b'{"attributes":[{"name":"speed","type":"float","value":"112.9","metadatas":[]}],'
@@ -321,12 +321,12 @@ def test_what_was_legacy_is_written_as_it_was_received(runs: Callable[..., Runs]
     )
 
 
-def test_what_a_rule_refuses_is_quarantined_and_counted_and_the_rest_is_told(runs: Callable[..., Runs]) -> None:
+def test_what_a_rule_refuses_is_quarantined_and_counted_and_the_rest_is_sent(runs: Callable[..., Runs]) -> None:
     cars = runs(quality={"max_quarantined_share": 1})
     bad = {"id": "car1", "type": "car", "speed": {"type": "Number", "value": "fast", "metadata": {}}}
     cars.notify(entity(1, speed=1), bad, entity(1, speed=2))
     manifest = cars.concluded()
-    assert cars.told(manifest) == [("car1", {"speed": 1}), ("car1", {"speed": 2})]
+    assert cars.sent(manifest) == [("car1", {"speed": 1}), ("car1", {"speed": 2})]
     assert (manifest.accepted, manifest.quarantined, manifest.read) == (2, {"number-string": 1}, 3)
 
 
@@ -339,17 +339,17 @@ def test_a_run_that_is_done_again_takes_what_it_took_and_the_next_one_the_rest(r
     cars.outboxes.set_status(first.outbox, "approved", reason="a test says so")
     conclude(cars.storage.publication(first.publication), first, cluster="c", target="t")
     assert cars.waiting() == 1
-    assert cars.told(cars.concluded()) == [("car2", {"speed": 2})]
+    assert cars.sent(cars.concluded()) == [("car2", {"speed": 2})]
 
 
-def test_what_a_rejected_run_took_is_told_by_the_next_one(runs: Callable[..., Runs]) -> None:
+def test_what_a_rejected_run_took_is_sent_by_the_next_one(runs: Callable[..., Runs]) -> None:
     cars = runs()
     cars.notify(entity(1, speed=1))
     rejected = cars.prepare()
     cars.outboxes.set_status(rejected.outbox, "rejected", reason="dry run")
     again = cars.concluded()
     assert again.outbox != rejected.outbox
-    assert cars.told(again) == [("car1", {"speed": 1})]
+    assert cars.sent(again) == [("car1", {"speed": 1})]
 
 
 def test_a_run_without_notifications_is_approved_and_empty(runs: Callable[..., Runs]) -> None:
@@ -362,7 +362,7 @@ def test_a_run_without_notifications_is_approved_and_empty(runs: Callable[..., R
     assert cars.state.pointer().identities == 1
 
 
-def test_a_full_run_tells_notifications_first_and_repairs_what_they_missed(
+def test_a_full_run_sends_notifications_first_and_repairs_what_they_missed(
     runs: Callable[..., Runs], broker: TestBroker
 ) -> None:
     cars = runs()
@@ -374,9 +374,9 @@ def test_a_full_run_tells_notifications_first_and_repairs_what_they_missed(
 
     manifest = cars.concluded("full", connection)
 
-    told = cars.told(manifest)
-    assert told[:2] == [("car2", {"speed": 20}), ("car1", None)]
-    assert sorted(told[2:]) == [("car2", {"oil": 9, "speed": 2}), ("car3", {"speed": 3})]
+    sent = cars.sent(manifest)
+    assert sent[:2] == [("car2", {"speed": 20}), ("car1", None)]
+    assert sorted(sent[2:]) == [("car2", {"oil": 9, "speed": 2}), ("car3", {"speed": 3})]
     assert (manifest.read, manifest.source_count, manifest.warnings) == (4, 2, {})
     assert (cars.landing().notified, cars.landing().complete, cars.waiting()) == (2, True, 0)
     assert cars.state.pointer().watermark is not None
@@ -389,10 +389,10 @@ def test_a_pull_of_changes_follows_on_what_was_notified(runs: Callable[..., Runs
     cars.concluded("full", connection)
     cars.notify(entity(1, speed=10), entity(2, speed=2))
     manifest = cars.concluded("changes", connection)
-    assert cars.told(manifest) == [("car1", {"speed": 10}), ("car1", {"speed": 1})]
+    assert cars.sent(manifest) == [("car1", {"speed": 10}), ("car1", {"speed": 1})]
     cars.notify(entity(1, speed=1), entity(2, speed=4))
     watermark = cars.state.pointer().watermark
-    assert cars.told(cars.concluded()) == [("car2", {"speed": 4})]
+    assert cars.sent(cars.concluded()) == [("car2", {"speed": 4})]
     assert cars.state.pointer().watermark == watermark
 
 
@@ -403,7 +403,7 @@ def test_an_attribute_that_was_notified_and_is_no_longer_there_when_all_is_read_
     connection = held_by(broker, entity(1, speed=1))
     cars.notify(entity(1, speed=1, oil=2))
     manifest = cars.concluded("full", connection)
-    assert cars.told(manifest) == [
+    assert cars.sent(manifest) == [
         ("car1.speed", {"speed": 1}),
         ("car1.oil", {"oil": 2}),
         ("car1.speed", {"speed": 1}),
@@ -426,15 +426,15 @@ def test_what_an_ngsi_ld_broker_notified_is_written_as_it_was_received(runs: Cal
         message={"format": "ngsi-ld"},
         topics={"naming": "fixed", "topics": ["cars"], "data_model": "dm-by-entity"},
     )
-    told = {"id": "urn:car:1", "type": "car", "speed": {"type": "Property", "value": 10, "unitCode": "KMH"}}
+    created = {"id": "urn:car:1", "type": "car", "speed": {"type": "Property", "value": 10, "unitCode": "KMH"}}
     gone_now = {"id": "urn:car:1", "type": "car", "deletedAt": "2026-03-01T08:00:00Z"}
     headers = {"content-type": "application/json", "ngsild-tenant": "vehicles"}
     wrapped = {"id": "urn:n:1", "type": "Notification", "subscriptionId": "urn:s:1", "@context": "http://a/b.jsonld"}
-    for each in (told, gone_now):
+    for each in (created, gone_now):
         notify(cars.storage, orjson.dumps({**wrapped, "data": [each]}), headers=headers)
     rows = cars.rows(cars.concluded())
     assert [row["key"] for row in rows] == [b'["vehicles","/","urn:car:1","car"]'] * 2
-    assert orjson.loads(rows[0]["value"]) == {**told, "@context": "http://a/b.jsonld"}
+    assert orjson.loads(rows[0]["value"]) == {**created, "@context": "http://a/b.jsonld"}
     assert rows[1]["value"] is None
 
 
@@ -453,6 +453,6 @@ def test_refused_notifications_are_tried_again_in_turn_and_nothing_they_lack_is_
     again = cars.retried(refused.outbox)
 
     assert refused.quarantined == {"number-string": 2}
-    assert cars.told(again) == [("car1.speed", {"speed": "5"}), ("car1.speed", {"speed": "6"})]
+    assert cars.sent(again) == [("car1.speed", {"speed": "5"}), ("car1.speed", {"speed": "6"})]
     assert (again.read, again.upserts, again.deletes) == (2, 2, 0)
     assert len(cars.held()) == 2

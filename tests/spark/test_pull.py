@@ -111,8 +111,8 @@ def test_changes_lands_what_changed_since_the_watermark_and_who_is_there(
     manifest = read_entities(spark, order(tmp_path, overlap_seconds=60), connection(broker), "2026-01-01T00:05:00.000Z")
 
     landed = rows(tmp_path, manifest)
-    told = [(row["operation"], row["id"], row["body"] is None) for row in landed.to_pylist()]
-    assert told == [("upsert", "car3", False), *(("present", f"car{number}", True) for number in range(4))]
+    found = [(row["operation"], row["id"], row["body"] is None) for row in landed.to_pylist()]
+    assert found == [("upsert", "car3", False), *(("present", f"car{number}", True) for number in range(4))]
     assert landed["ordinal"].to_pylist() == [0, *(2**36 + number for number in range(4))]
     assert (manifest.rows, manifest.present, manifest.complete) == (5, 4, True)
     assert manifest.watermark_from == manifest.watermark_to == "2026-01-01T00:05:00.000Z"
@@ -127,7 +127,7 @@ def test_changes_without_a_watermark_is_a_full_walk(spark: SparkSession, broker:
     assert all("orderBy=dateCreated" in query for query in manifest.queries)
 
 
-def test_changes_that_detect_no_deletions_never_tell_absence(
+def test_changes_that_detect_no_deletions_never_prove_absence(
     spark: SparkSession, broker: TestBroker, tmp_path: Path
 ) -> None:
     broker.load([car(1), car(2)])
@@ -289,8 +289,8 @@ def test_one_walk_for_each_service_path_and_identities_from_wildcards(
 
     manifest = read_entities(spark, order(tmp_path, service_path=["/a", "/b/#"]), connection(broker), None)
 
-    told = [(row["ordinal"] >> 36, row["path"]) for row in rows(tmp_path, manifest).to_pylist()]
-    assert told == [(0, "/a"), (1, "/b/c")]
+    found = [(row["ordinal"] >> 36, row["path"]) for row in rows(tmp_path, manifest).to_pylist()]
+    assert found == [(0, "/a"), (1, "/b/c")]
     assert (manifest.source_count, manifest.complete) == (2, True)
 
 
@@ -350,7 +350,7 @@ def _with_service_path(asked: StageOrder, path: str) -> StageOrder:
 
 
 @pytest.mark.parametrize(("entity_id", "landed", "complete"), [(5, "5", True), (None, None, False)])
-def test_an_entity_whose_id_is_no_text_lands_and_forbids_telling_absence_only_if_it_has_none(
+def test_an_entity_whose_id_is_no_text_lands_and_absence_is_unproven_only_if_it_has_none(
     spark: SparkSession, broker: TestBroker, tmp_path: Path, entity_id: object, landed: str | None, complete: bool
 ) -> None:
     broker.load([car(1), SeedEntity("vehicles", "/4wheels", {"id": entity_id, "type": "car"})])

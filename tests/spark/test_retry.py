@@ -44,7 +44,7 @@ def broken(number: int, *, minutes: int = 0, speed: object = "11") -> dict[str, 
     return {**car(number, 0, modified=moment), "speed": {"type": "Number", "value": speed, "metadata": {}}}
 
 
-def told(manifest: Manifest, runs: Preparer) -> list[tuple[str, object]]:
+def sent_speeds(manifest: Manifest, runs: Preparer) -> list[tuple[str, object]]:
     values = ((record["key"], record["value"]) for record in runs.records(manifest))
     return sorted((orjson.loads(key)[2], value and orjson.loads(value)["speed"]["value"]) for key, value in values)
 
@@ -62,7 +62,7 @@ def test_what_passes_now_is_published_alone_and_leaves_the_listing(preparer: Pre
     again = relaxed(runs).retry(refused.outbox)
     later = runs.concluded([broken(1, minutes=1), car(2, 20)])
 
-    assert told(again, runs) == [("car1", "11")]
+    assert sent_speeds(again, runs) == [("car1", "11")]
     assert (again.read, again.upserts, again.absent, again.deletes) == (1, 1, 0, 0)
     assert (again.retried, again.skipped_newer, again.mode) == (refused.outbox, 0, "changes")
     assert runs.state.pointer().watermark == watermark
@@ -79,7 +79,7 @@ def test_newer_state_wins_and_is_counted(preparer: Prepare) -> None:
 
     again = relaxed(runs).retry(refused.outbox)
 
-    assert told(again, runs) == [("car2", "11"), ("car3", "11")]
+    assert sent_speeds(again, runs) == [("car2", "11"), ("car3", "11")]
     assert (again.skipped_newer, again.accepted, again.upserts) == (1, 3, 2)
     assert still_held_back(refused, runs) == 0
 
@@ -119,7 +119,7 @@ def test_what_is_refused_again_stays_with_the_new_reason(preparer: Prepare) -> N
 
     again = relaxed(runs).retry(refused.outbox)
 
-    assert told(again, runs) == [("car2", "11")]
+    assert sent_speeds(again, runs) == [("car2", "11")]
     assert [(row["id"], row["rule"]) for row in runs.quarantine(again)] == [("car1", "attr-shape")]
     assert again.quarantined == {"attr-shape": 1}
     assert (still_held_back(refused, runs), still_held_back(again, runs)) == (0, 1)

@@ -32,7 +32,7 @@ def typed(number: int, kind: str) -> dict[str, object]:
     return {**car(number, 0), "speed": {"type": kind, "value": 5, "metadata": {}}}
 
 
-def test_an_attribute_whose_type_changes_is_told_once(preparer: Prepare) -> None:
+def test_an_attribute_whose_type_changes_is_reported_once(preparer: Prepare) -> None:
     runs = preparer()
     first = runs.concluded([typed(1, "Number"), typed(2, "Number")])
 
@@ -57,7 +57,7 @@ def test_a_drift_that_is_an_error_rejects_until_it_is_settled(preparer: Prepare)
     assert found == [{"type-drift": 1}, {"type-drift": 1}]
 
 
-def test_only_a_full_run_tells_what_is_referred_to_and_is_not_there(preparer: Prepare) -> None:
+def test_only_a_full_run_counts_what_is_referred_to_and_is_not_there(preparer: Prepare) -> None:
     runs = preparer()
     referring = {**car(1, 1), "refCar": {"type": "Text", "value": ["car2", "car9"], "metadata": {}}}
 

@@ -96,7 +96,7 @@ def test_expectations_about_attributes_are_judged_on_the_rows_they_select(world:
     assert verdict.approved
 
 
-def test_who_broke_it_is_told(world: Any) -> None:
+def test_the_result_names_who_broke_it(world: Any) -> None:
     folder = Path(world[2].storage.root) / "vehicles" / "report"
     [samples] = folder.rglob("samples.json")
     assert "car2" in samples.read_text()

@@ -42,7 +42,7 @@ def test_an_expectation_of_the_author_s_own_is_judged_on_the_rows_it_selects(own
     assert not own.verdict.approved
 
 
-def test_an_expectation_about_the_whole_column_tells_what_it_saw(own: Any) -> None:
+def test_an_expectation_about_the_whole_column_shows_what_it_saw(own: Any) -> None:
     result = own["own-2:ExpectColumnMaxToBeBetween"]
     assert (result.success, result.severity, result.observed) == (False, "info", "observed 250.0")
 
@@ -82,7 +82,7 @@ def test_one_that_raises_takes_no_other_with_it(own: Any) -> None:
     ]
 
 
-def test_the_page_tells_an_error_of_the_author_s_from_bad_data(own: Any) -> None:
+def test_the_page_distinguishes_an_error_of_the_author_s_from_bad_data(own: Any) -> None:
     assert "Correct it in the publication" in own.page
 
 

@@ -167,7 +167,7 @@ def test_a_good_run_breaks_nothing(good: Judged, name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "severity", "observed"), EXPECTED)
-def test_what_is_wrong_is_told_with_its_severity(bad: Judged, name: str, severity: str, observed: str) -> None:
+def test_what_is_wrong_is_shown_with_its_severity(bad: Judged, name: str, severity: str, observed: str) -> None:
     assert (bad[name].success, bad[name].severity, bad[name].observed) == (False, severity, observed)
 
 
@@ -192,7 +192,7 @@ def test_a_run_without_changes_is_approved(judged: Judge, publication: Publicati
     assert quiet.verdict.failures == ()
 
 
-def test_changes_told_in_turn_may_tell_a_structure_twice(judged: Judge) -> None:
+def test_a_sequence_of_changes_may_have_a_structure_twice(judged: Judge) -> None:
     rows = [codelist("CL_A", source_transaction=7), codelist("CL_A", source_transaction=8)]
-    told = judged(registry_publication(), rows, replace(GOOD, accepted=2, in_source=None, notified=2))
-    assert told.verdict.failures == ()
+    outcome = judged(registry_publication(), rows, replace(GOOD, accepted=2, in_source=None, notified=2))
+    assert outcome.verdict.failures == ()

@@ -30,7 +30,7 @@ def placed(*events: Event, key: bytes | None = None) -> Any:
     )
 
 
-def told(*tables: Any) -> list[tuple[int, int, str, bytes, int]]:
+def record_fields(*tables: Any) -> list[tuple[int, int, str, bytes, int]]:
     rows = [row for table in tables if table is not None for row in table.to_pylist()]
     return [(row["batch"], row["sub_batch"], row["topic"], row["value"], row["events"]) for row in rows]
 
@@ -40,23 +40,23 @@ def test_the_lines_of_a_sub_batch_are_one_record_without_a_newline_at_the_end():
     first = grouper.records(placed((0, 0, ["A"], b"a1"), (0, 1, ["B"], b"b1"), (0, 0, ["A"], b"a2")))
     second = grouper.records(placed((0, 1, ["B"], b"b2"), (1, 0, ["B"], b"b3")))
 
-    assert told(first) == []
-    assert told(second) == [(0, 0, "A", b"a1\na2", 2), (0, 1, "B", b"b1\nb2", 2)]
-    assert told(grouper.rest()) == [(1, 0, "B", b"b3", 1)]
+    assert record_fields(first) == []
+    assert record_fields(second) == [(0, 0, "A", b"a1\na2", 2), (0, 1, "B", b"b1\nb2", 2)]
+    assert record_fields(grouper.rest()) == [(1, 0, "B", b"b3", 1)]
 
 
 def test_each_fixed_topic_gets_every_line():
     grouper = LineGrouper(1_000)
     grouper.records(placed((0, 0, ["A", "B"], b"1"), (0, 0, ["A", "B"], b"2")))
 
-    assert told(grouper.rest()) == [(0, 0, "A", b"1\n2", 2), (0, 1, "B", b"1\n2", 2)]
+    assert record_fields(grouper.rest()) == [(0, 0, "A", b"1\n2", 2), (0, 1, "B", b"1\n2", 2)]
 
 
 def test_what_kafka_would_refuse_as_one_record_goes_out_as_several():
     grouper = LineGrouper(8)
     grouper.records(placed(*[(0, 0, ["A"], b"%d%d%d" % (n, n, n)) for n in range(5)], key=b"k"))
 
-    assert told(grouper.rest()) == [
+    assert record_fields(grouper.rest()) == [
         (0, 0, "A", b"000\n111", 2),
         (0, 0, "A", b"222\n333", 2),
         (0, 0, "A", b"444", 1),
@@ -100,11 +100,11 @@ def test_tombstones_keep_the_headers_of_their_rows():
 def test_single_records_go_out_as_they_came():
     records = SingleRecords().records(placed((0, 0, ["A"], b"1"), (0, 1, ["B"], b"2"), (0, 0, ["A"], b"3")))
 
-    assert told(records) == [(0, 0, "A", b"1", 1), (0, 1, "B", b"2", 1), (0, 0, "A", b"3", 1)]
+    assert record_fields(records) == [(0, 0, "A", b"1", 1), (0, 1, "B", b"2", 1), (0, 0, "A", b"3", 1)]
     assert records.column("identities").to_pylist() == [b"%016d" % 0, b"%016d" % 1, b"%016d" % 2]
 
 
-def test_a_record_of_lines_says_whom_all_of_them_tell():
+def test_a_record_of_lines_has_the_identities_of_all_of_them():
     grouper = LineGrouper(1_000)
     grouper.records(placed((0, 0, ["A"], b"1"), (0, 1, ["B"], b"2"), (0, 0, ["A"], b"3")))
 
