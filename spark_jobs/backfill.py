@@ -1,4 +1,4 @@
-"""What a backfill sends: the archive of its interval, or the source's own history of that time."""
+"""The outbox of a backfill, made from the archive of its interval or from the source's history of that time."""
 
 from __future__ import annotations
 
@@ -13,52 +13,56 @@ from contexture.storage.replay import NoLogError, NothingArchivedError, find_arc
 from spark_jobs.shared.context import store_of
 
 
-def backfill(order: StageOrder, of_history: Callable[[], Manifest]) -> Manifest:
-    """The outbox of a backfill; `of_history` makes it of what the source keeps.
+def backfill(order: StageOrder, prepare_history: Callable[[], Manifest]) -> Manifest:
+    """Makes the outbox of a backfill.
+
+    Args:
+        order: the interval, and from where it is sent again.
+        prepare_history: makes the outbox from the history that the source keeps.
 
     Raises:
         ConfigurationError: nothing is archived, or not all of it, and the source keeps no history.
-        ContextureError: whatever making it of the history meets.
+        ContextureError: as `prepare_history` raises it.
     """
     wanted, keeps_history = order.replay.replay_from, order.publication.source.keeps_history
     if wanted == "source" and not keeps_history:
         raise ConfigurationError(
-            f"{_source(order)} keeps nothing of past times, so an interval can't be sent again from it",
+            f"{_source(order)} keeps no history, so an interval cannot be sent again from it",
             next_step="backfill with replay_from: archive",
             publication=order.publication.name,
         )
     if wanted == "archive" or not keeps_history:
-        return replay(store_of(order), order, _told)
+        return replay(store_of(order), order, _report)
     if wanted == "source":
-        return of_history()
+        return prepare_history()
     if find_archived_outboxes(store_of(order), order).is_complete:
-        _told("the archive holds the whole interval: it is sent again as it was sent then")
-        return replay(store_of(order), order, _told)
-    return _of_history_or_archive(order, of_history)
+        _report("the archive holds the whole interval: the archived records are sent again")
+        return replay(store_of(order), order, _report)
+    return _prepare_history_or_replay(order, prepare_history)
 
 
-def _of_history_or_archive(order: StageOrder, of_history: Callable[[], Manifest]) -> Manifest:
+def _prepare_history_or_replay(order: StageOrder, prepare_history: Callable[[], Manifest]) -> Manifest:
     try:
-        made = of_history()
+        manifest = prepare_history()
     except (NotOfferedError, NoLogError) as error:
-        none = error
+        no_history = error
     else:
-        _told("the archive doesn't hold the whole interval: it is sent again from what the source keeps")
-        return made
+        _report("the archive does not hold the whole interval: it is sent again from the history of the source")
+        return manifest
     try:
-        return replay(store_of(order), order, _told)
-    except NothingArchivedError as nothing:
+        return replay(store_of(order), order, _report)
+    except NothingArchivedError as not_archived:
         raise ConfigurationError(
-            f"{nothing.message}, and {none.message}",
-            next_step=f"{nothing.next_step}; or {none.next_step}",
+            f"{not_archived.message}, and {no_history.message}",
+            next_step=f"{not_archived.next_step}; or {no_history.next_step}",
             publication=order.publication.name,
-        ) from nothing
+        ) from not_archived
 
 
 def _source(order: StageOrder) -> str:
     return order.publication.source.title
 
 
-def _told(sentence: str) -> None:
-    # The stage job's answer is the last line of its standard output.
+def _report(sentence: str) -> None:
+    # The result of the stage job is the last line of its standard output.
     sys.stderr.write(f"{sentence}\n")

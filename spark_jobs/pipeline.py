@@ -17,21 +17,24 @@ if TYPE_CHECKING:
 
 
 class StagePipeline(Protocol):
-    """What a stage does with one kind of source. Every phase raises a ContextureError when source, storage or order is
-    at fault, and is not done again when its manifest is there already."""
+    """The three phases of a stage for one kind of source.
+
+    Every phase raises a ContextureError when source, storage or order is at fault. A phase whose manifest exists
+    already is not done again.
+    """
 
     def read(self, spark: SparkSession, order: StageOrder, watermark: str | None) -> LandingManifest:
-        """Lands what the source has; `watermark` is the newest change that is known."""
+        """Reads the source into the landing folder; `watermark` is the newest known change."""
 
     def prepare(self, spark: SparkSession, order: StageOrder, landing: LandingManifest, watch: Stopwatch) -> Manifest:
-        """Makes the outbox of what was landed."""
+        """Makes the outbox from the landing."""
 
     def judge(self, spark: SparkSession, order: StageOrder, landing: LandingManifest, manifest: Manifest) -> None:
-        """Judges the outbox by the publication's quality, and writes the report."""
+        """Judges the outbox by the quality section of the publication, and writes the report."""
 
 
 def pipeline_of(order: StageOrder) -> StagePipeline:
-    """The pipeline for the source of an order."""
+    """Returns the pipeline for the source of an order."""
     if isinstance(order.publication, SdmxPublication):
         # Runs that read a broker need neither the registries' clients nor the splitter.
         from spark_jobs.structures.pipeline import StructurePipeline
@@ -40,8 +43,8 @@ def pipeline_of(order: StageOrder) -> StagePipeline:
     return EntityPipeline()
 
 
-def pull_and_prepare(order: StageOrder, watch: Stopwatch) -> Manifest:
-    """Runs the phases; gives the manifest of the outbox."""
+def run_pipeline(order: StageOrder, watch: Stopwatch) -> Manifest:
+    """Starts Spark and runs the phases; returns the manifest of the outbox."""
     with watch.step("session"):
         spark = start_session(f"stage {order.publication.name}")
     try:

@@ -1,4 +1,4 @@
-"""A job that does once what every stage does, so that its classes can be recorded: `record_classes.py FOLDER`."""
+"""A job that does what every stage does, so that its Java classes can be recorded: `record_classes.py FOLDER`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def touch(folder: str) -> None:
-    """Makes rows in Python, writes them, reads them, passes them through Python, and collects."""
+    """Builds rows in Python, writes them, reads them, passes them through Python, and collects them."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     from contexture.storage.schemas import LANDING

@@ -1,7 +1,7 @@
-"""The Spark session of a job that spark-submit started, and its failures as errors of ours.
+"""The Spark session of a job that spark-submit started, and the conversion of its failures to our errors.
 
-What a task raises reaches the driver as text inside a Java exception. Our own errors are found in that text again; the
-rest is told by what it says.
+What a task raises reaches the driver as text inside a Java exception. Our own errors are found in that text again.
+Other errors are recognized by their text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OUT_OF_MEMORY = ("OutOfMemoryError", "Java heap space", "MemoryError")
 
 
 def to_contexture_error(error: BaseException) -> ContextureError:
-    """The failure as an error with an intent; an error of ours that crossed Spark comes back as what it was."""
+    """Returns the failure as an error with an intent; one of our own errors that crossed Spark is restored."""
     text = str(error)
     if any(sign in text for sign in _NO_SPACE):
         return RetriableError(
@@ -51,7 +51,7 @@ def to_contexture_error(error: BaseException) -> ContextureError:
 
 
 def _kind(name: str) -> type[ContextureError]:
-    """The class of the intent that an error of ours with this name has."""
+    """Returns the intent class of the error with this name."""
     return next((kind for kind in _INTENTS if name in _names(kind)), DefectError)
 
 
@@ -67,7 +67,8 @@ CONNECTION_VARIABLE = "CONTEXTURE_SOURCE_CONNECTION"
 
 
 def source_connection() -> str:
-    """The connection to the source, as JSON; it comes by the environment, for no argument or file may hold a secret."""
+    """Returns the connection to the source as JSON. It is an environment variable, because arguments and files hold no
+    secrets."""
     return os.environ[CONNECTION_VARIABLE]
 
 
@@ -76,25 +77,25 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Landing is read in as many pieces as there are row groups; small ones keep all slots busy.
+    # The landing is read in as many pieces as there are row groups; small pieces keep all slots busy.
     "spark.hadoop.parquet.block.size": str(16 * 1024 * 1024),
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.files.openCostInBytes": "0",
-    # A second copy of a slow task would ask the source for the same once more.
+    # A second copy of a slow task would read the same from the source once more.
     "spark.speculation": "false",
 }
-"""What the jobs need, in every way of submitting them; spark-submit's own settings win where they differ."""
+"""The settings that the jobs need, however they are submitted; the settings of spark-submit take precedence."""
 
 
 def start_session(name: str) -> SparkSession:
-    """The session, with the jobs' settings."""
+    """Starts the session with the settings of the jobs."""
     from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(name)
-    given = SparkConf()
+    submitted = SparkConf()
     for key, value in SETTINGS.items():
-        if not given.contains(key):
+        if not submitted.contains(key):
             builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("WARN")
@@ -106,8 +107,10 @@ TIMESTAMP_TYPE = "spark.sql.parquet.outputTimestampType"
 
 @contextmanager
 def parquet_microseconds(spark: SparkSession) -> Iterator[None]:
-    """Within the block Parquet gets times as its own type, with their zone; Spark's default is an old one that other
-    readers take for local time in nanoseconds."""
+    """Writes times to Parquet in its own type with their zone, within the block.
+
+    Spark's default is an old type that other readers interpret as local time in nanoseconds.
+    """
     usual = spark.conf.get(TIMESTAMP_TYPE)
     spark.conf.set(TIMESTAMP_TYPE, "TIMESTAMP_MICROS")
     try:

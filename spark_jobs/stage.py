@@ -1,7 +1,7 @@
 """The stage job: `spark-submit stage.py --order URI`. Reads, prepares, judges; prints one line of JSON.
 
-The order is a file, so nothing but its address is on the command line; the source's connection comes by the
-environment variable CONTEXTURE_SOURCE_CONNECTION. The answer is printed and also written beside the order.
+The order is a file, so only its address is on the command line. The connection to the source is in the environment
+variable CONTEXTURE_SOURCE_CONNECTION. The result is printed and also written beside the order.
 """
 
 from __future__ import annotations
@@ -23,16 +23,14 @@ from spark_jobs.shared.verdict import stored_verdict
 
 
 def stage(order: StageOrder) -> StageResult:
-    """Runs one stage.
+    """Runs one stage and returns its result.
 
     Raises:
         ContextureError: the source, the storage or the configuration was at fault.
     """
     watch = Stopwatch()
     is_backfill = order.mode == "backfill"
-    manifest = (
-        backfill(order, lambda: _pull_and_prepare(order, watch)) if is_backfill else _pull_and_prepare(order, watch)
-    )
+    manifest = backfill(order, lambda: _run_pipeline(order, watch)) if is_backfill else _run_pipeline(order, watch)
     verdict = stored_verdict(order, manifest)
     return StageResult(
         outbox=manifest.outbox,
@@ -45,15 +43,15 @@ def stage(order: StageOrder) -> StageResult:
     )
 
 
-def _pull_and_prepare(order: StageOrder, watch: Stopwatch) -> Manifest:
-    from spark_jobs.pipeline import pull_and_prepare
+def _run_pipeline(order: StageOrder, watch: Stopwatch) -> Manifest:
+    from spark_jobs.pipeline import run_pipeline
 
-    return pull_and_prepare(order, watch)
+    return run_pipeline(order, watch)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The exit code: 0, or 1 when the answer is an error."""
-    parser = argparse.ArgumentParser(prog="stage", description="pull, prepare and judge one run of a publication")
+    """Runs the job; returns the exit code: 0, or 1 when the result is an error."""
+    parser = argparse.ArgumentParser(prog="stage", description="read, prepare and judge one run of a publication")
     parser.add_argument("--order", required=True, help="address of the order file")
     folder, name = parser.parse_args(arguments).order.rsplit("/", 1)
     order = StageOrder.from_file(FileTree(folder), name)
@@ -67,11 +65,11 @@ def main(arguments: list[str] | None = None) -> int:
         failure = error if isinstance(error, ContextureError) else to_contexture_error(error)
         result = StageResult(error=failure.as_dict())
     sys.stdout.write(result.model_dump_json() + "\n")
-    return 0 if _laid_down(order, result) and not result.error else 1
+    return 0 if _write_result(order, result) and not result.error else 1
 
 
-def _laid_down(order: StageOrder, result: StageResult) -> bool:
-    """Whether the answer lies beside the order; where there was no room for it, its reader finds none either."""
+def _write_result(order: StageOrder, result: StageResult) -> bool:
+    """Returns whether the result was written beside the order; a full disk leaves none, and the reader handles that."""
     try:
         store_of(order).run(order.run).write_result(result)
     except ContextureError as error:

@@ -1,7 +1,8 @@
 """Assembling shards: rendered events in, records in sending order out.
 
-One task per shard reads its rendered files one after the other, leaves out what planning dropped, gives each record its
-position, transaction, batch and sub-batch, and writes the shard's Parquet file and its part of the next state.
+One task per shard reads the rendered files of the shard one after the other and leaves out events that planning
+dropped. It assigns position, transaction, batch and sub-batch to each record, and writes the Parquet file of the shard
+and its part of the next state.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _RECORD = pa.schema(
 
 
 class _Line(NamedTuple):
-    """What a record needs of one of its events."""
+    """The fields of one event that its record needs."""
 
     key: bytes | None
     value: bytes | None
@@ -53,18 +54,18 @@ class _Line(NamedTuple):
 
 
 class SingleRecords:
-    """Each event is a record of its own, once for each of its topics.
+    """Builds one record for each event and each of its topics.
 
     Args:
-        headers: those that vary; placed events hold a column for each.
+        headers: names of the headers that vary; placed events have a column for each.
     """
 
     def __init__(self, headers: Sequence[str] = ()) -> None:
         self._headers = headers
 
     def records(self, placed: Any) -> Any:
-        """The records of placed events, in order."""
-        topics, parents, sub_batches = _destined(placed)
+        """Builds the records of placed events, in order."""
+        topics, parents, sub_batches = _expand_topics(placed)
         rows = placed.take(parents)
         return _table(
             topic=topics,
@@ -79,15 +80,15 @@ class SingleRecords:
         )
 
     def rest(self) -> Any:
-        """Nothing is held back."""
+        """Returns None, because every record was returned by `records`."""
         return None
 
 
 class LineGrouper:
-    """The events of a sub-batch are the lines of one record, or of several where Kafka would refuse one so large.
+    """Joins the events of a sub-batch into the lines of one record, or of several if one would be too large for Kafka.
 
     Args:
-        maximum_bytes: what the key and value of one record may have together.
+        maximum_bytes: the maximum size of key and value of one record together.
     """
 
     def __init__(self, maximum_bytes: int) -> None:
@@ -97,8 +98,8 @@ class LineGrouper:
         self._done: list[dict[str, object]] = []
 
     def records(self, placed: Any) -> Any:
-        """The records of all batches that are complete so far."""
-        topics, parents, sub_batches = _destined(placed)
+        """Builds the records of all batches that are complete so far."""
+        topics, parents, sub_batches = _expand_topics(placed)
         rows = placed.take(parents)
         columns = [rows.column("batch"), sub_batches, topics]
         lines = map(_Line, *(rows.column(name).to_pylist() for name in _Line._fields))
@@ -110,7 +111,7 @@ class LineGrouper:
         return self._take()
 
     def rest(self) -> Any:
-        """The records of the last batch."""
+        """Builds the records of the last batch."""
         self._close()
         return self._take()
 
@@ -118,7 +119,7 @@ class LineGrouper:
         for (sub_batch, topic), lines in sorted(self._lines.items()):
             for part in self._parts(lines):
                 last = part[-1]
-                # A tombstone stands in a batch of its own.
+                # A tombstone has a batch of its own.
                 value = None if last.value is None else join(line.value for line in part if line.value is not None)
                 record: dict[str, Any] = {"topic": topic, "key": last.key, "value": value, "timestamp": last.timestamp}
                 record |= {"batch": self._batch, "sub_batch": sub_batch, "events": len(part)}
@@ -144,13 +145,13 @@ class LineGrouper:
 
 
 def tombstones(gone: Any, moment: datetime, first_batch: int, headers: Sequence[str] = ()) -> Any:
-    """The tombstones of state rows, one for each of their topics, each in a batch of its own.
+    """Builds the tombstones of state rows, one for each of their topics, each in a batch of its own.
 
     Args:
         gone: the rows, with a column for each of `headers`.
-        moment: what the records' time is.
-        first_batch: number of the first one's batch.
-        headers: those that vary.
+        moment: the timestamp of the records.
+        first_batch: number of the first batch.
+        headers: names of the headers that vary.
     """
     topics = gone.column("topics").combine_chunks()
     rows = gone.take(pc.list_parent_indices(topics))
@@ -173,8 +174,8 @@ def _header_columns(rows: Any, headers: Sequence[str]) -> dict[str, Any]:
     return {name: rows.column(name) for name in (f"{HEADER_PREFIX}{header}" for header in headers)}
 
 
-def _destined(placed: Any) -> tuple[Any, Any, Any]:
-    """For each topic of each event: the topic, the event's row, and the sub-batch.
+def _expand_topics(placed: Any) -> tuple[Any, Any, Any]:
+    """Returns the topic, the row of the event and the sub-batch for each topic of each event.
 
     Events with several topics all have the same ones, so the n-th topic of a sub-batch is a sub-batch of its own.
     """
@@ -207,7 +208,7 @@ SUMMARY = pa.schema(
 
 
 class ShardSummary(NamedTuple):
-    """A row of `SUMMARY`; `bytes` are those of keys and values, `upserts` the events with a value."""
+    """A row of `SUMMARY`. `bytes` counts keys and values, `upserts` counts the events with a value."""
 
     shard: int
     records: int
@@ -216,32 +217,32 @@ class ShardSummary(NamedTuple):
     upserts: int
 
 
-def assembly(preparation: StageContext) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """The function for `mapInArrow` over shard numbers; yields one row of SUMMARY for each."""
+def assembly(context: StageContext) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """Returns the function for `mapInArrow` over shard numbers; it yields one row of SUMMARY for each shard."""
 
     def assemble(batches: Iterable[Any]) -> Iterator[Any]:
         for batch in batches:
             for shard in batch.column(0).to_pylist():
-                summary = ShardAssembler(preparation, shard).run()
+                summary = ShardAssembler(context, shard).run()
                 yield pa.record_batch([pa.array([value]) for value in summary], names=SUMMARY.names).cast(SUMMARY)
 
     return assemble
 
 
-def _grouper(preparation: StageContext) -> LineGrouper | SingleRecords:
-    if preparation.joins_lines:
-        return LineGrouper(preparation.maximum_record_bytes)
-    return SingleRecords(preparation.headers)
+def _grouper(context: StageContext) -> LineGrouper | SingleRecords:
+    if context.joins_lines:
+        return LineGrouper(context.maximum_record_bytes)
+    return SingleRecords(context.headers)
 
 
-def _columns(preparation: StageContext) -> Any:
-    """The columns of records; where these may go to a dead-letter topic, each says whom it shows."""
-    aside = preparation.publication.publish.on_failure == "dead-letter"
-    return pa.schema([*OUTBOX, IDENTITIES]) if aside else OUTBOX
+def _columns(context: StageContext) -> Any:
+    """Returns the columns of records; with a dead-letter topic each record also has the hashes of its identities."""
+    dead_letters = context.publication.publish.on_failure == "dead-letter"
+    return pa.schema([*OUTBOX, IDENTITIES]) if dead_letters else OUTBOX
 
 
-def _readdressed(table: Any, prefix: str) -> Any:
-    """Records for other topics: those of a backfill whose names begin with something."""
+def _add_topic_prefix(table: Any, prefix: str) -> Any:
+    """Puts the topic prefix of a backfill before each topic."""
     if not prefix:
         return table
     topics = pc.binary_join_element_wise(prefix, table.column("topic").cast(pa.string()), "")
@@ -249,26 +250,26 @@ def _readdressed(table: Any, prefix: str) -> Any:
 
 
 class ShardAssembler:
-    """Assembles one shard."""
+    """Builds the records and state rows of one shard, and writes them."""
 
-    def __init__(self, preparation: StageContext, shard: int) -> None:
-        self._preparation = preparation
+    def __init__(self, context: StageContext, shard: int) -> None:
+        self._context = context
         self._shard = shard
-        self._plan = EventPlan.load(preparation.work)
-        self._envelope = envelope(preparation.publication)
-        self._transaction_records = NgsiPublication.of(preparation.publication).publish.transaction_records
-        self._headers = preparation.headers
-        self._schema = with_headers(_columns(preparation), self._headers)
-        self._told = SequencedDeletions(preparation.work, shard, self._envelope)
-        self._grouper = _grouper(preparation)
+        self._plan = EventPlan.load(context.work)
+        self._envelope = envelope(context.publication)
+        self._transaction_records = NgsiPublication.of(context.publication).publish.transaction_records
+        self._headers = context.headers
+        self._schema = with_headers(_columns(context), self._headers)
+        self._deletions = SequencedDeletions(context.work, shard, self._envelope)
+        self._grouper = _grouper(context)
         self._position = 0
         self._upserts = 0
         self._bytes = 0
         self._topics: Counter[str] = Counter()
 
     def run(self) -> ShardSummary:
-        """Writes the shard."""
-        outbox = self._preparation.records
+        """Writes the shard and its part of the next state; returns the counts."""
+        outbox = self._context.records
         folder = outbox.shard(self._shard)
         with (
             _writer(folder, SHARD_FILE, self._schema) as records,
@@ -282,8 +283,8 @@ class ShardAssembler:
 
     def _write_upserts(self, records: Any, delta: Any) -> None:
         for table in self._rendered():
-            self._write_events(records, delta, self._told.merged(table))
-        self._write_events(records, delta, self._told.rest(with_headers(PLACED, self._headers)))
+            self._write_events(records, delta, self._deletions.merged(table))
+        self._write_events(records, delta, self._deletions.rest(with_headers(PLACED, self._headers)))
         self._append(records, self._grouper.rest())
 
     def _write_events(self, records: Any, delta: Any, table: Any) -> None:
@@ -292,7 +293,7 @@ class ShardAssembler:
             self._append(records, self._grouper.records(table))
 
     def _rendered(self) -> Iterator[Any]:
-        folder = rendered_folder(self._preparation.work, self._shard)
+        folder = rendered_folder(self._context.work, self._shard)
         for name in folder.files(".parquet"):
             with folder.open_table(name) as file:
                 for batch in file.iter_batches(batch_size=ROWS):
@@ -302,14 +303,14 @@ class ShardAssembler:
                         yield placed
 
     def _write_deletes(self, records: Any, delta: Any) -> None:
-        table = self._preparation.work.table(DELETIONS_FILE, filters=[("shard", "==", self._shard)])
+        table = self._context.work.table(DELETIONS_FILE, filters=[("shard", "==", self._shard)])
         if table.num_rows:
             gone = table.select(STATE.names)
             place = STATE.get_field_index("removed")
             delta.write_table(gone.set_column(place, STATE.field(place), pa.array([True] * gone.num_rows)).cast(STATE))
-            first_batch = max(self._plan.batches, self._told.batches)
+            first_batch = max(self._plan.batches, self._deletions.batches)
             headed = with_tombstone_headers(table, self._envelope)
-            moment = self._preparation.reference_time
+            moment = self._context.reference_time
             self._append(records, tombstones(headed, moment, first_batch, self._headers))
 
     def _append(self, records: Any, table: Any) -> None:
@@ -317,7 +318,7 @@ class ShardAssembler:
             return
         positions = np.arange(self._position, self._position + table.num_rows)
         transactions = positions // self._transaction_records
-        table = _readdressed(table, self._preparation.order.replay.topic_prefix)
+        table = _add_topic_prefix(table, self._context.order.replay.topic_prefix)
         table = table.append_column("position", pa.array(positions))
         table = table.append_column("transaction", pa.array(transactions))
         table = table.append_column("partition", pa.nulls(table.num_rows, pa.int32()))
@@ -332,7 +333,7 @@ class ShardAssembler:
             self._topics[item["values"]] += item["counts"]
 
     def _transactions(self, folder: StoredFolder) -> int:
-        """How many there are; records for very many topics are put into groups first."""
+        """Counts the transactions; records for very many topics are grouped by topic first."""
         size = self._transaction_records
         if needs_groups(self._topics):
             return group_by_topics(folder, SHARD_FILE, self._topics, transaction_records=size)
@@ -342,7 +343,7 @@ class ShardAssembler:
         rows = table.num_rows
         columns = {name: table.column(name) for name in STATE.names if name in table.schema.names}
         columns["withheld"] = pa.array([False] * rows)
-        columns["sequence"] = pa.array(np.full(rows, self._preparation.order.sequence))
+        columns["sequence"] = pa.array(np.full(rows, self._context.order.sequence))
         return completed(pa.table(columns), STATE.names).cast(STATE)
 
     def _write_topics(self) -> None:
@@ -350,7 +351,7 @@ class ShardAssembler:
             {"topic": sorted(self._topics), "records": [self._topics[name] for name in sorted(self._topics)]}
         )
         table = table.cast(pa.schema([("topic", pa.string()), ("records", pa.int64())]))
-        self._preparation.work.folder(TOPICS_FOLDER).write_table(f"{self._shard:05d}.parquet", table)
+        self._context.work.folder(TOPICS_FOLDER).write_table(f"{self._shard:05d}.parquet", table)
 
 
 def _writer(folder: StoredFolder, name: str, schema: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The attributes of a run: their NGSI types, collected by tasks, and the columns that are judged."""
+"""The attributes of a run: their NGSI types, collected by tasks, and the columns that the checkpoint judges."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Values = tuple[str | float | None, ...]
 
 
 class JudgedAttributes:
-    """Type and number of each attribute that a publication's quality names, in the order of their columns.
+    """The type and number of each attribute that a publication's quality section names, in the order of their columns.
 
     Attributes:
         nothing: the values of an event that is not judged.
@@ -34,14 +34,14 @@ class JudgedAttributes:
         self.nothing: Values = (None,) * (2 * len(self._names))
 
     def of(self, parsed: ParsedEntity) -> Values:
-        """The values of one entity."""
+        """Returns the values of one entity."""
         if not self._names:
             return self.nothing
         return tuple(value for name in self._names for value in type_and_number(parsed.attributes.get(name)))
 
 
 def type_and_number(attribute: object) -> tuple[str | None, float | None]:
-    """The NGSI type of an attribute, and its value where it is a number; both None where there is no attribute."""
+    """Returns the NGSI type of an attribute, and its value if it is a number; both None without an attribute."""
     if not isinstance(attribute, dict):
         return None, None
     kind, value = attribute.get("type"), attribute.get("value")
@@ -52,10 +52,10 @@ def type_and_number(attribute: object) -> tuple[str | None, float | None]:
 
 
 ATTRIBUTES_FOLDER = "attributes"
-"""Where they lie, below the folder of a preparation."""
+"""The folder of attribute rows, below the work folder of the run."""
 
 LONGEST_TEXT = 1000
-"""Of a value; what a run is judged by should not be as large as the run."""
+"""The limit of a value in characters, because the rows that are judged should not be as large as the run."""
 
 ATTRIBUTE_ROWS = pa.schema(
     [
@@ -94,12 +94,12 @@ class AttributeRow(NamedTuple):
 
 
 def judges_attributes(publication: Publication) -> bool:
-    """Whether something is expected of attributes."""
+    """Returns whether a publication has expectations on attributes."""
     return any(each.on == "attributes" for each in publication.quality.expectations)
 
 
 def attribute_rows(candidate: Candidate) -> Iterator[AttributeRow]:
-    """The attributes of an event: all of an entity, or the one that the event is."""
+    """Yields the attributes of an event: all attributes of an entity, or the one attribute that the event is."""
     parsed, row = candidate.parsed, candidate.row
     identity = parsed.identity
     for key, attribute in parsed.attributes.items():
@@ -132,13 +132,13 @@ _log = logging.getLogger(__name__)
 
 
 class SeenTypes:
-    """What one task sees."""
+    """The attribute types that one task has seen."""
 
     def __init__(self) -> None:
         self._seen: set[AttributeType] = set()
 
-    def note(self, parsed: ParsedEntity) -> None:
-        """The types of one entity's attributes."""
+    def add(self, parsed: ParsedEntity) -> None:
+        """Adds the types of the attributes of one entity."""
         entity_type, seen = parsed.identity.type, self._seen
         for name, attribute in parsed.attributes.items():
             if isinstance(attribute, dict):
@@ -149,7 +149,7 @@ class SeenTypes:
                         seen.add(AttributeType(*key))
 
     def save(self, work: StoredFolder, first_ordinal: int) -> None:
-        """Leaves them where `drift` finds them; a task that is repeated writes the same again."""
+        """Writes the types where `find_type_drift` reads them; a repeated task writes the same file again."""
         if self._seen:
             kept = sorted(self._seen)[: MOST + 1]
             work.folder(_TYPES).write(f"{first_ordinal:020d}.json", msgspec.json.encode(kept))
@@ -158,14 +158,17 @@ class SeenTypes:
 _TYPES: Final = "types"
 
 
-def drift(preparation: StageContext) -> list[AttributeType]:
-    """The types that attributes have now and had in no run before; what was seen is left for conclude."""
-    folder = preparation.work.folder(_TYPES)
+def find_type_drift(context: StageContext) -> list[AttributeType]:
+    """Returns the types that attributes had in no run before, and writes all seen types beside the outbox.
+
+    Conclude adds these to the known types.
+    """
+    folder = context.work.folder(_TYPES)
     files = [folder.read(name) for name in folder.files(".json")]
     seen = AttributeTypes.of(each for file in files for each in msgspec.json.decode(file, type=list[AttributeType]))
-    preparation.records.write_seen_types(seen)
-    state = preparation.store.state
-    new = state.attribute_types(StatePointer.model_validate_json(preparation.pointer_json)).new_in(seen)
+    context.records.write_seen_types(seen)
+    state = context.store.state
+    new = state.attribute_types(StatePointer.model_validate_json(context.pointer_json)).new_in(seen)
     for entity_type, name, kind in new[:_LOGGED]:
         _log.warning("the attribute %s of %s has the type %s, which it did not have before", name, entity_type, kind)
     return new

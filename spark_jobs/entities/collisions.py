@@ -1,7 +1,7 @@
-"""Events whose topic belongs to another identity, found in the run and against state.
+"""Events whose topic belongs to another identity, found within the run and against state.
 
-One look at the topics of what is sent, all narrow columns on the driver. State is asked only for the entities that are
-sent; its other topics are looked through only when something gets a topic that it did not have before.
+The driver compares the topics of the events that are sent, over narrow columns. It reads only the state of the entities
+that are sent. The other topics of state are searched only when an identity gets a topic that it did not have before.
 """
 
 from __future__ import annotations
@@ -27,107 +27,107 @@ from spark_jobs.shared.context import PART_BITS, StageContext
 
 
 class SentTopics:
-    """The events of a snapshot that are to be sent.
+    """The events of a snapshot that will be sent.
 
     Args:
-        snapshot: in order of events, with `verdict`, `identity_hash`, `entity_hash`, `topic` and `meaning`.
+        snapshot: rows in order of events, with `verdict`, `identity_hash`, `entity_hash`, `topic` and `meaning`.
 
     Attributes:
         rows: their rows in the snapshot.
         written: their topics.
-        names: the different topics, as brokers compare them.
-        topics: the number of each event's topic among them.
+        names: the different topics, in the form in which brokers compare them.
+        topics: the number of each event's topic in `names`.
     """
 
     def __init__(self, snapshot: Any) -> None:
         self.rows = np.flatnonzero(np.asarray(pc.equal(snapshot.column("verdict"), ChangeKind.SEND)))
         self._sent = snapshot.take(pa.array(self.rows))
         self.written = self._sent.column("topic").combine_chunks()
-        encoded = as_compared(self.written).dictionary_encode()
+        encoded = metric_names(self.written).dictionary_encode()
         self.names = encoded.dictionary
         self.topics = encoded.indices.to_numpy().astype(np.int64)
 
     @property
     def identities(self) -> Any:
-        """The hash of each event's identity."""
+        """The identity hash of each event."""
         return self._sent.column("identity_hash")
 
     @property
     def entities(self) -> Any:
-        """The hash of each event's entity."""
+        """The entity hash of each event."""
         return self._sent.column("entity_hash")
 
     @cached_property
     def meanings(self) -> Any:
-        """What each event's topic represents; its own identity where nothing else is said."""
+        """The number of what each event's topic represents; that of the identity itself if the event has none."""
         own = pa.array(hash_words(self.identities)[0].view(np.int64))
         return pc.coalesce(self._sent.column("meaning").combine_chunks(), own).to_numpy()
 
 
-def as_compared(topics: Any) -> Any:
-    """Topics in the form that brokers compare (`contexture.records.topics.collisions.metric_name`)."""
+def metric_names(topics: Any) -> Any:
+    """Converts topics to the form that brokers compare (`contexture.records.topics.collisions.metric_name`)."""
     compared = pc.replace_substring(topics, ".", "_")
     return compared.combine_chunks() if isinstance(compared, pa.ChunkedArray) else compared
 
 
-_TOLD = ["identity_hash", "entity_hash", "topics"]
+_COLUMNS = ["identity_hash", "entity_hash", "topics"]
 
 
 @dataclass(frozen=True, slots=True)
 class TopicOwner:
-    """An identity (a JSON array, as in keys) that state has at a topic, and the topic as it is written."""
+    """An identity (a JSON array, as in keys) to which a topic belongs in state, and the topic as it is written."""
 
     identity: str
     topic: str
 
 
 class TopicOwners:
-    """What state says about the topics of one run.
+    """The identities to which the topics of one run belong in state.
 
     Args:
         reader: the state.
-        meanings: of the publication.
-        sent: the events that are to be sent.
+        meanings: those of the publication.
+        sent: the events that will be sent.
 
     Attributes:
-        holds: for each event whether its identity had its topic before.
-        known: by the number of a topic the meanings of newcomers that others of state have there too.
-        foreign: by the number of a topic someone who has it, and whom the run does not send to it; only of topics
-            that get a new meaning.
+        owns: for each event, whether its identity had its topic before.
+        known: by the number of a topic, the meanings of newcomers that other identities of state have there too.
+        foreign: by the number of a topic, an owner that the run does not send to it; only of topics that get a new
+            meaning.
     """
 
     def __init__(self, reader: StateReader, meanings: IdentityIndex, sent: SentTopics) -> None:
         self._reader, self._meanings, self._sent = reader, meanings, sent
-        self.holds = np.zeros(len(sent.rows), dtype=np.bool_) if reader.is_empty else self._held()
+        self.owns = np.zeros(len(sent.rows), dtype=np.bool_) if reader.is_empty else self._find_owned()
         self.known: dict[int, set[int]] = {}
         self.foreign: dict[int, TopicOwner] = {}
         self._newcomers = {} if reader.is_empty else self._new_meanings()
         if self._newcomers:
-            self._look_through()
-            self.foreign = {topic: holder for topic, holder in self.foreign.items() if self._is_open(topic)}
+            self._search_state()
+            self.foreign = {topic: owner for topic, owner in self.foreign.items() if self._is_open(topic)}
 
-    def _held(self) -> Any:
+    def _find_owned(self) -> Any:
         self._words, self._first, self._of = np.unique(
             hash_words(self._sent.identities)[0], return_index=True, return_inverse=True
         )
-        held = np.zeros(len(self._words), dtype=np.bool_)
-        for table in self._of_sent():
+        owned = np.zeros(len(self._words), dtype=np.bool_)
+        for table in self._state_rows():
             is_sent, places = self._places(table)
             topics = pc.list_element(table.column("topics").filter(pa.array(is_sent)), 0)
             same = pc.equal(topics.combine_chunks(), self._sent.written.take(pa.array(self._first[places])))
-            held[places] |= np.asarray(same)
-        return held[self._of]
+            owned[places] |= np.asarray(same)
+        return owned[self._of]
 
-    def _of_sent(self) -> Iterator[Any]:
-        """The state's rows of what is sent, and perhaps others."""
+    def _state_rows(self) -> Iterator[Any]:
+        """Yields the state rows of the entities that are sent, and possibly others."""
         entities = self._sent.entities
         if self._reader.groups_of(entities) < self._reader.groups:
-            yield self._reader.of_entities(entities, _TOLD)
+            yield self._reader.of_entities(entities, _COLUMNS)
         else:
-            yield from self._reader.pieces(_TOLD)
+            yield from self._reader.pieces(_COLUMNS)
 
     def _places(self, table: Any) -> tuple[Any, Any]:
-        """Which rows of state are of identities that are sent, and their places among those."""
+        """Returns which rows of state have identities that are sent, and the places of these identities."""
         words = hash_words(table.column("identity_hash"))[0]
         places = np.minimum(np.searchsorted(self._words, words), len(self._words) - 1)
         is_sent = self._words[places] == words
@@ -135,7 +135,7 @@ class TopicOwners:
 
     def _new_meanings(self) -> dict[int, set[int]]:
         found: dict[int, set[int]] = {}
-        new = np.flatnonzero(~self.holds)
+        new = np.flatnonzero(~self.owns)
         for topic, meaning in zip(self._sent.topics[new].tolist(), self._sent.meanings[new].tolist(), strict=True):
             found.setdefault(topic, set()).add(meaning)
         return found
@@ -143,30 +143,30 @@ class TopicOwners:
     def _is_open(self, topic: int) -> bool:
         return not self._newcomers[topic] <= self.known.get(topic, set())
 
-    def _look_through(self) -> None:
-        """One pass over the topics of state; whose they are is read of few rows."""
+    def _search_state(self) -> None:
+        """Searches the topics of state in one pass; the identities are read of few rows only."""
         numbers = list(self._newcomers)
         names = self._sent.names.take(pa.array(numbers))
-        for table in self._reader.pieces(_TOLD):
-            found = pc.index_in(as_compared(pc.list_element(table.column("topics"), 0)), value_set=names)
+        for table in self._reader.pieces(_COLUMNS):
+            found = pc.index_in(metric_names(pc.list_element(table.column("topics"), 0)), value_set=names)
             is_sent, _ = self._places(table)
             rows = np.flatnonzero(np.asarray(found.is_valid()) & ~is_sent)
             if not len(rows):
                 continue
             topics = np.array(numbers, dtype=np.int64)[found.take(pa.array(rows)).to_numpy()]
-            # Many may share a topic on purpose; as a rule the first one of each shows that.
+            # Many identities may share a topic on purpose; usually the first row of each topic shows that.
             first = np.unique(topics, return_index=True)[1]
             for chosen in (first, np.delete(np.arange(len(rows)), first)):
                 open_rows = [place for place in chosen.tolist() if self._is_open(int(topics[place]))]
-                self._note(table.take(pa.array(rows[open_rows], pa.int64())), topics[open_rows].tolist())
+                self._add_owners(table.take(pa.array(rows[open_rows], pa.int64())), topics[open_rows].tolist())
 
-    def _note(self, rows: Any, topics: list[int]) -> None:
+    def _add_owners(self, rows: Any, topics: list[int]) -> None:
         if not topics:
             return
-        told = self._reader.of_entities(rows.column("entity_hash"), ["identity_hash", "identity", "topics"])
-        whose = {row["identity_hash"]: row for row in told.to_pylist()}
+        stored = self._reader.of_entities(rows.column("entity_hash"), ["identity_hash", "identity", "topics"])
+        by_hash = {row["identity_hash"]: row for row in stored.to_pylist()}
         for topic, hashed in zip(topics, rows.column("identity_hash").to_pylist(), strict=True):
-            row = whose[hashed]
+            row = by_hash[hashed]
             meaning = self._meanings.of_key(row["identity"], row["topics"])
             if meaning in self._newcomers[topic]:
                 self.known.setdefault(topic, set()).add(meaning)
@@ -183,7 +183,7 @@ IdentitiesOf = Callable[[Sequence[int]], Sequence[str]]
 
 
 class Collision(NamedTuple):
-    """An event (its row in the snapshot) whose topic is the holder's (an identity, or a row likewise)."""
+    """An event (its row in the snapshot) whose topic belongs to the holder (an identity, or a row of the snapshot)."""
 
     row: int
     topic: str
@@ -192,15 +192,15 @@ class Collision(NamedTuple):
 
 
 def find_collisions(publication: NgsiPublication, snapshot: Any, reader: StateReader) -> list[Collision]:
-    """The events of a snapshot that are to be sent to another identity's topic, by topic.
+    """Finds the events of a snapshot that would be sent to the topic of another identity, by topic.
 
-    Of the identities that share a topic those that state has there hold it; else the one that came first does. Where
-    brokers would refuse the topic beside the holder's, the newcomer is refused whatever `topics.collision` says.
+    A shared topic belongs to the identities that have it in state, or else to the identity that came first. If brokers
+    would refuse the topic beside that of the holder, the newcomer is refused whatever `topics.collision` is.
 
     Args:
-        publication: whose.
-        snapshot: its rows in order of events; verdicts, hashes, topics and meanings.
-        reader: the state that it is compared with.
+        publication: the publication of the run.
+        snapshot: rows in order of events, with verdicts, hashes, topics and meanings.
+        reader: the state to compare with.
     """
     meanings = IdentityIndex(publication.topics)
     if not meanings.can_collide:
@@ -208,25 +208,25 @@ def find_collisions(publication: NgsiPublication, snapshot: Any, reader: StateRe
     sent = SentTopics(snapshot)
     if not len(sent.rows):
         return []
-    holders = TopicOwners(reader, meanings, sent)
-    shared = np.isin(sent.topics, list(holders.foreign))
+    owners = TopicOwners(reader, meanings, sent)
+    shared = np.isin(sent.topics, list(owners.foreign))
     if len(sent.names) < len(sent.rows):
         shared |= mark_collisions(sent.topics, sent.meanings)
     by_topic: dict[int, list[int]] = {}
     for place in np.flatnonzero(shared).tolist():
         by_topic.setdefault(int(sent.topics[place]), []).append(place)
     refuses = publication.topics.collision == "quarantine"
-    return [found for topic, places in by_topic.items() for found in _of_topic(topic, places, sent, holders, refuses)]
+    return [found for topic, places in by_topic.items() for found in _of_topic(topic, places, sent, owners, refuses)]
 
 
 def _of_topic(
-    topic: int, places: Sequence[int], sent: SentTopics, holders: TopicOwners, refuses: bool
+    topic: int, places: Sequence[int], sent: SentTopics, owners: TopicOwners, refuses: bool
 ) -> Iterator[Collision]:
     meanings = [int(sent.meanings[place]) for place in places]
-    held = {meaning for place, meaning in zip(places, meanings, strict=True) if holders.holds[place]}
-    held |= holders.known.get(topic, set())
-    leading = next((place for place, meaning in zip(places, meanings, strict=True) if meaning in held), None)
-    foreign = holders.foreign.get(topic) if leading is None else None
+    owning = {meaning for place, meaning in zip(places, meanings, strict=True) if owners.owns[place]}
+    owning |= owners.known.get(topic, set())
+    leading = next((place for place, meaning in zip(places, meanings, strict=True) if meaning in owning), None)
+    foreign = owners.foreign.get(topic) if leading is None else None
     if leading is None and foreign is None:
         leading = places[0]
     name = foreign.topic if foreign is not None else sent.written[leading].as_py()
@@ -235,11 +235,11 @@ def _of_topic(
             continue
         written = sent.written[place].as_py()
         holder = foreign.identity if foreign is not None else int(sent.rows[leading])
-        yield Collision(int(sent.rows[place]), written, holder, meaning not in held and (refuses or written != name))
+        yield Collision(int(sent.rows[place]), written, holder, meaning not in owning and (refuses or written != name))
 
 
-def refusing(snapshot: Any, rows: Any) -> Any:
-    """The snapshot with these rows as quarantined ones."""
+def mark_quarantined(snapshot: Any, rows: Any) -> Any:
+    """Returns the snapshot with the verdict of these rows changed to quarantined."""
     if not len(rows):
         return snapshot
     verdicts = np.asarray(snapshot.column("verdict")).copy()
@@ -254,52 +254,52 @@ def refusing(snapshot: Any, rows: Any) -> Any:
 
 
 COLLISIONS_FILE: Final = "collisions.parquet"
-"""The events whose topic is another identity's; there only where such were found."""
+"""The events whose topic belongs to another identity; the file exists only if there are any."""
 
 
-def note_collisions(preparation: StageContext, snapshot: Any, found: Sequence[Collision]) -> None:
-    """Writes what collides beside the outbox, and the refused events to quarantine; tells of the first few."""
+def write_collisions(context: StageContext, snapshot: Any, found: Sequence[Collision]) -> None:
+    """Writes the collisions beside the outbox and the refused events to quarantine, and logs the first few."""
     if not found:
         return
     events = snapshot.column("event").to_numpy()
-    names = _identities(preparation, events, found)
+    names = _identities(context, events, found)
     rows = [(one.topic, names[one.row], _named(one.holder, names), one.refused) for one in found]
     table = pa.table(dict(zip(COLLISIONS.names, map(list, zip(*rows, strict=True)), strict=True)), schema=COLLISIONS)
-    preparation.records.write_table(COLLISIONS_FILE, table)
+    context.records.write_table(COLLISIONS_FILE, table)
     for topic, identity, holder, refused in rows[:_LOGGED]:
         _log.warning("%s and %s share the topic %s%s", identity, holder, topic, ": refused" if refused else "")
     refused_rows = [(int(events[one.row]), row) for one, row in zip(found, rows, strict=True) if one.refused]
     if refused_rows:
-        _quarantine(preparation, refused_rows)
+        _quarantine(context, refused_rows)
 
 
 def _named(holder: str | int, names: dict[int, str]) -> str:
     return holder if isinstance(holder, str) else names[holder]
 
 
-def _identities(preparation: StageContext, events: Any, found: Sequence[Collision]) -> dict[int, str]:
-    """The identities of the rows that take part."""
+def _identities(context: StageContext, events: Any, found: Sequence[Collision]) -> dict[int, str]:
+    """Returns the identities of the rows that collide."""
     rows = sorted({one.row for one in found} | {one.holder for one in found if isinstance(one.holder, int)})
-    dataset = preparation.work.folder("evaluated").dataset()
+    dataset = context.work.folder("evaluated").dataset()
     chosen = ds.field("event").isin(pa.array(events[rows]))
     table = dataset.to_table(columns=["event", "identity"], filter=chosen)
     by_event = dict(zip(*(column.to_pylist() for column in table.columns), strict=True))
     return {row: by_event[int(events[row])] for row in rows}
 
 
-def _quarantine(preparation: StageContext, refused: Sequence[tuple[int, tuple[str, str, str, bool]]]) -> None:
+def _quarantine(context: StageContext, refused: Sequence[tuple[int, tuple[str, str, str, bool]]]) -> None:
     ordinals = pa.array([event >> PART_BITS for event, _ in refused], pa.int64())
-    dataset = preparation.landing.dataset(skips_others=True)
+    dataset = context.landing.dataset(skips_others=True)
     landed = dataset.to_table(filter=ds.field("ordinal").isin(ordinals))
     rows = landed.take(pc.index_in(ordinals, value_set=landed.column("ordinal")))
     columns = {
         "rule": [RULE] * len(refused),
         "severity": ["error"] * len(refused),
-        "message": [f"the topic {topic} is that of {_short(holder)}" for _, (topic, _, holder, _) in refused],
+        "message": [f"the topic {topic} belongs to {_short(holder)}" for _, (topic, _, holder, _) in refused],
     }
     for name, values in columns.items():
         rows = rows.append_column(name, pa.array(values))
-    preparation.quarantine.write_table(COLLISIONS_FILE, rows.select(QUARANTINE.names).cast(QUARANTINE))
+    context.quarantine.write_table(COLLISIONS_FILE, rows.select(QUARANTINE.names).cast(QUARANTINE))
 
 
 def _short(text: str) -> str:

@@ -1,9 +1,9 @@
-"""Checking and rendering what was read: the one pass over the data.
+"""The evaluation of landing rows: the one pass over the data that checks and renders it.
 
-`evaluation(preparation)` gives the function for `mapInArrow`. It reads landing rows, and writes what is to be sent (see
-`rendered`), what is refused, and one narrow row per event for planning and for the checkpoint (see `evaluated`).
+`evaluation(context)` returns the function for `mapInArrow`. It reads landing rows. It writes the rendered events that
+may be sent, the refused rows, and one narrow row per event for planning and for the checkpoint (see `rows`).
 
-Works on many rows at a time, so that state is asked once for all of them.
+It works on many rows at a time, so that state is read once for all of them.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from spark_jobs.entities.render import Candidate, LandedRow, RecordRenderer, lan
 from spark_jobs.entities.rows import (
     EvaluatedRows,
     NarrowRow,
-    Refusal,
     RenderedRow,
+    RuleRefusal,
     evaluated_folder,
     evaluated_schema,
     write_rendered,
@@ -51,20 +51,20 @@ from spark_jobs.shared.context import MAXIMUM_PARTS, RunFiles, StageContext, eve
 
 
 class PublishedHashes:
-    """Asks state once for many events.
+    """The content hashes that the target has, read from state once for many events.
 
     Args:
-        preparation: what is prepared.
-        lookup: of its state; with times, where what was written again without a change is to be sent.
+        context: of the stage.
+        lookup: reads its state; with times, if entities that were written again without a change are sent.
     """
 
-    def __init__(self, preparation: StageContext, lookup: StateLookup) -> None:
-        self._everything = preparation.everything
-        self._suppresses = NgsiPublication.of(preparation.publication).source.suppress_unchanged
+    def __init__(self, context: StageContext, lookup: StateLookup) -> None:
+        self._everything = context.everything
+        self._suppresses = NgsiPublication.of(context.publication).source.suppress_unchanged
         self._lookup = lookup
 
-    def has(self, candidates: Sequence[Candidate]) -> list[bool]:
-        """Whether the target has each of them as it is; where everything is sent, no one asks."""
+    def contain(self, candidates: Sequence[Candidate]) -> list[bool]:
+        """Returns whether the target has each candidate unchanged; if everything is sent, state is not read."""
         if self._everything or not candidates:
             return [False] * len(candidates)
         identities = pa.array([candidate.identity_hash for candidate in candidates], pa.binary(16))
@@ -80,31 +80,31 @@ class PublishedHashes:
 
 
 def _is_later(time: int | None, held: int | None) -> bool:
-    """Whether something was written after what the target has."""
+    """Returns whether a time of change is later than the one that the target has."""
     return time is not None and (held is None or time > held)
 
 
 NUMBER_STRING = "number-string"
 ROWS_AT_ONCE = 1000
-"""State is asked once for as many rows, whose parsed entities are in memory at once."""
+"""State is read once for this many rows, whose parsed entities are in memory at once."""
 
 
 class EntityEvaluator:
     """Evaluates landing rows of one publication against one state."""
 
-    def __init__(self, preparation: StageContext, lookup: StateLookup) -> None:
-        publication = NgsiPublication.of(preparation.publication)
+    def __init__(self, context: StageContext, lookup: StateLookup) -> None:
+        publication = NgsiPublication.of(context.publication)
         self._service = publication.source.service
         self._form = publication.source.api
-        self._in_turn = preparation.in_turn
-        self._by_attribute = preparation.by_attribute
-        self._holding = PublishedHashes(preparation, lookup)
-        self._make = RecordRenderer(preparation)
+        self._in_turn = context.in_turn
+        self._by_attribute = context.by_attribute
+        self._published = PublishedHashes(context, lookup)
+        self._render = RecordRenderer(context)
         self._meanings = IdentityIndex(publication.topics)
         self._coerces_numbers = publication.quality.coerce_numbers
-        self._judges_targets, self._types = preparation.judges_targets, frozenset(publication.source.types)
-        self.seen_types = SeenTypes() if "type-drift" in preparation.judged_rules else None
-        self._options = EntityRuleOptions.for_publication(publication, preparation.reference_time)
+        self._judges_targets, self._types = context.judges_targets, frozenset(publication.source.types)
+        self.seen_types = SeenTypes() if "type-drift" in context.judged_rules else None
+        self._options = EntityRuleOptions.for_publication(publication, context.reference_time)
         self._judged = JudgedAttributes(publication)
         self._judges_attributes = judges_attributes(publication)
 
@@ -117,20 +117,20 @@ class EntityEvaluator:
 
     def _evaluate(self, landed: Iterator[LandedRow], rows: EvaluatedRows) -> None:
         candidates = [candidate for row in landed for candidate in self._candidates(row, rows)]
-        for candidate, is_held in zip(candidates, self._holding.has(candidates), strict=True):
-            verdict = ChangeKind.UNCHANGED if is_held else ChangeKind.SEND
-            # Where events are told in turn, one that equals state may follow on another that does not.
+        for candidate, is_published in zip(candidates, self._published.contain(candidates), strict=True):
+            verdict = ChangeKind.UNCHANGED if is_published else ChangeKind.SEND
+            # In a sequence of notifications, an event that equals state may follow one that does not.
             if verdict == ChangeKind.SEND or self._in_turn:
                 self._send(rows, candidate, verdict)
             else:
-                self._tell(rows, candidate, verdict)
+                self._add_row(rows, candidate, verdict)
 
     def _candidates(self, row: LandedRow, rows: EvaluatedRows) -> Iterator[Candidate]:
         if row.operation == "present":
-            self._note(rows, row, ChangeKind.PRESENT, self._shown_identity(row))
+            self._add_row_without_content(rows, row, ChangeKind.PRESENT, self._shown_identity(row))
             return
         if row.operation == "delete":
-            self._note(rows, row, ChangeKind.DELETE, self._shown_identity(row))
+            self._add_row_without_content(rows, row, ChangeKind.DELETE, self._shown_identity(row))
             return
         try:
             row, parsed = self._parsed(row)
@@ -143,20 +143,20 @@ class EntityEvaluator:
         if self._by_attribute and len(parsed.attributes) > MAXIMUM_PARTS:
             errors.append(_too_many(parsed))
         if errors:
-            # As it landed: an id that is no text would else name another entity than the one seen.
+            # The identity as it landed, because an id that is no text would otherwise name another entity.
             self._refuse(rows, row, self._shown_identity(row), errors)
             return
         coerced = [NUMBER_STRING] if parsed is not read and NUMBER_STRING in self._options.severities else []
         warnings = ",".join([*coerced, *(item.rule for item in violations)]) or None
         if self.seen_types is not None:
-            self.seen_types.note(parsed)
+            self.seen_types.add(parsed)
         if not self._by_attribute:
             yield whole(row, parsed, warnings)
         elif parsed.attributes:
             yield from parts(row, parsed, warnings)
         else:
-            # Nothing to send, but it was read whole: what state holds of its attributes is gone.
-            self._note(rows, row, ChangeKind.UNCHANGED, parsed.identity, warnings=warnings)
+            # Nothing is sent, but the entity was read as a whole: its attributes in state are gone.
+            self._add_row_without_content(rows, row, ChangeKind.UNCHANGED, parsed.identity, warnings=warnings)
 
     def _parsed(self, row: LandedRow) -> tuple[LandedRow, ParsedEntity]:
         form = notified_form(row.media_type)
@@ -172,24 +172,24 @@ class EntityEvaluator:
         parsed = parse_notified(row.body, form, self._service, row.path, attribute_times=self._by_attribute)
         if parsed.modified_at is None:
             return row, parsed
-        # A pull takes the time from each page as a whole; here it is known only now, and only if it was asked for.
+        # A read takes the time from each page as a whole. A notification has it in its body, and only if requested.
         return msgspec.structs.replace(row, modified_at=round(parsed.modified_at.timestamp() * 1_000_000)), parsed
 
     def _send(self, rows: EvaluatedRows, candidate: Candidate, verdict: ChangeKind) -> None:
-        made = self._make(candidate)
-        if isinstance(made, Violation):
-            rows.refusals.append(Refusal(candidate.row.number, made.rule, made.severity, made.message))
-            self._tell(rows, candidate, ChangeKind.QUARANTINED, rule=made.rule)
+        rendered = self._render(candidate)
+        if isinstance(rendered, Violation):
+            rows.refusals.append(RuleRefusal(candidate.row.number, rendered.rule, rendered.severity, rendered.message))
+            self._add_row(rows, candidate, ChangeKind.QUARANTINED, rule=rendered.rule)
             return
         row = candidate.row
         moment = candidate.modified_at if candidate.modified_at is not None else row.received_at
-        self._tell(rows, candidate, verdict, topic=made.topics[0], meaning=self._meaning(candidate))
+        self._add_row(rows, candidate, verdict, topic=rendered.topics[0], meaning=self._meaning(candidate))
         rows.rendered_rows.append(
             RenderedRow(
                 event_number(row.ordinal, candidate.part),
-                made.topics,
-                made.key,
-                made.value,
+                rendered.topics,
+                rendered.key,
+                rendered.value,
                 moment // 1000,
                 candidate.key,
                 candidate.identity_hash,
@@ -197,7 +197,7 @@ class EntityEvaluator:
                 candidate.content_hash,
                 candidate.modified_at,
                 candidate.parsed.expires_at,
-                made.headers,
+                rendered.headers,
             )
         )
 
@@ -206,7 +206,7 @@ class EntityEvaluator:
         kind = type_of(candidate.parsed.entity, attribute) if attribute is not None else ""
         return self._meanings.of_event(identity, attribute, kind)
 
-    def _tell(
+    def _add_row(
         self,
         rows: EvaluatedRows,
         candidate: Candidate,
@@ -247,11 +247,11 @@ class EntityEvaluator:
         )
 
     def _refuse(self, rows: EvaluatedRows, row: LandedRow, identity: ContextIdentity, errors: list[Violation]) -> None:
-        rows.refusals += [Refusal(row.number, item.rule, item.severity, item.message) for item in errors]
+        rows.refusals += [RuleRefusal(row.number, item.rule, item.severity, item.message) for item in errors]
         rules = ",".join(dict.fromkeys(item.rule for item in errors))
-        self._note(rows, row, ChangeKind.QUARANTINED, identity, rules=rules)
+        self._add_row_without_content(rows, row, ChangeKind.QUARANTINED, identity, rules=rules)
 
-    def _note(
+    def _add_row_without_content(
         self,
         rows: EvaluatedRows,
         row: LandedRow,
@@ -261,7 +261,7 @@ class EntityEvaluator:
         rules: str | None = None,
         warnings: str | None = None,
     ) -> None:
-        """Takes down an entity without content to send: a head, a deletion, a refusal, one without attributes."""
+        """Adds the narrow row of an entity without content to send: a head, a deletion, a refusal, or no attributes."""
         key = identity_key(identity)
         hashed = identity_hash(key)
         rows.narrow_rows.append(
@@ -303,17 +303,17 @@ def _too_many(parsed: ParsedEntity) -> Violation:
 Evaluation = Callable[[Iterable[Any]], Iterator[Any]]
 
 EVALUATED = pa.schema([pa.field("events", pa.int64())])
-"""What Spark gets of each record batch: how many events it was."""
+"""The only row that Spark receives for each record batch: its number of events."""
 
 
-def evaluation(preparation: StageContext) -> Evaluation:
-    """The function that evaluates landing record batches under one preparation; yields a row of EVALUATED for each."""
+def evaluation(context: StageContext) -> Evaluation:
+    """Returns the function that evaluates record batches of the landing; it yields a row of EVALUATED for each."""
 
     def evaluate(batches: Iterable[Any]) -> Iterator[Any]:
-        rewritten = not NgsiPublication.of(preparation.publication).source.suppress_unchanged
-        name, pointer = preparation.publication.name, preparation.pointer_json
-        lookup = load_lookup(preparation.order.home, name, pointer, times=rewritten)
-        evaluator = EntityEvaluator(preparation, lookup)
+        rewritten = not NgsiPublication.of(context.publication).source.suppress_unchanged
+        name, pointer = context.publication.name, context.pointer_json
+        lookup = load_lookup(context.order.home, name, pointer, times=rewritten)
+        evaluator = EntityEvaluator(context, lookup)
         with RunFiles() as files:
             began: int | None = None
             following: int | None = None
@@ -323,18 +323,18 @@ def evaluation(preparation: StageContext) -> Evaluation:
                     if first != following:
                         files.begin_run()
                     began, following = first if began is None else began, last + 1
-                    with cycles_uncollected():
+                    with without_cycle_collection():
                         rows = evaluator.evaluate(run)
-                        _store(rows, run, files, preparation)
+                        _store(rows, run, files, context)
                     yield pa.record_batch([[len(rows.narrow_rows)]], schema=EVALUATED)
         if evaluator.seen_types is not None and began is not None:
-            evaluator.seen_types.save(preparation.work, began)
+            evaluator.seen_types.save(context.work, began)
 
     return evaluate
 
 
 def consecutive_runs(batch: Any) -> Iterator[Any]:
-    """The batch, cut where an ordinal does not follow on the one before."""
+    """Splits a batch where an ordinal is not the successor of the one before."""
     if not batch.num_rows:
         return
     ordinals = batch.column("ordinal").to_numpy()
@@ -346,34 +346,34 @@ def consecutive_runs(batch: Any) -> Iterator[Any]:
 
 
 @contextmanager
-def cycles_uncollected() -> Iterator[None]:
-    """Python's search for cycles waits for the end of the block.
+def without_cycle_collection() -> Iterator[None]:
+    """Disables Python's search for reference cycles within the block.
 
-    Parsed entities hold none and are many: the search, which looks through all of them over and over, took a quarter of
-    the evaluation, and more the more rows a batch has.
+    Parsed entities have no cycles and are many. The search visits all of them again and again: it took a quarter of the
+    evaluation, and its share grows with the rows of a batch.
     """
-    searched = gc.isenabled()
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if searched:
+        if was_enabled:
             gc.enable()
 
 
-def _store(rows: EvaluatedRows, run: Any, files: RunFiles, preparation: StageContext) -> None:
-    files.write(evaluated_folder(preparation), rows.narrow(evaluated_schema(preparation)))
-    write_rendered(files, preparation.work, rows.rendered(preparation))
-    files.write(preparation.work.folder(ATTRIBUTES_FOLDER), rows.attributes())
+def _store(rows: EvaluatedRows, run: Any, files: RunFiles, context: StageContext) -> None:
+    files.write(evaluated_folder(context), rows.narrow(evaluated_schema(context)))
+    write_rendered(files, context.work, rows.rendered(context))
+    files.write(context.work.folder(ATTRIBUTES_FOLDER), rows.attributes())
     if rows.refusals:
-        _write_quarantine(rows, run, preparation)
+        _write_quarantine(rows, run, context)
 
 
-def _write_quarantine(rows: EvaluatedRows, run: Any, preparation: StageContext) -> None:
+def _write_quarantine(rows: EvaluatedRows, run: Any, context: StageContext) -> None:
     refused = pa.Table.from_batches([run]).take(pa.array([refusal.row for refusal in rows.refusals]))
     for name in ("rule", "severity", "message"):
         refused = refused.append_column(
             name, pa.array([getattr(refusal, name) for refusal in rows.refusals], pa.string())
         )
     ordinal = run.column("ordinal")[0].as_py()
-    preparation.quarantine.write_table(f"{ordinal:020d}.parquet", refused.select(QUARANTINE.names).cast(QUARANTINE))
+    context.quarantine.write_table(f"{ordinal:020d}.parquet", refused.select(QUARANTINE.names).cast(QUARANTINE))

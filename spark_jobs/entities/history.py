@@ -1,6 +1,6 @@
-"""Landing the history of an NGSI-LD broker: a row for each change of an interval, in their order.
+"""The landing of an NGSI-LD broker's history: a row for each change of an interval, in their order.
 
-They are told one after the other, as notifications are, and land as such: nothing is inferred from what one lacks.
+Changes form a sequence, as notifications do, and land like them: nothing is inferred from what a row lacks.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from contexture.sources.ngsi.notifications.notification import media_type_of
 from contexture.storage.folder import StoredFolder
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
-from spark_jobs.entities.landing import Landed
-from spark_jobs.entities.notifications import FIRST_ORDINAL, Row, write_rows
+from spark_jobs.entities.landing import ScannedLanding
+from spark_jobs.entities.notifications import FIRST_ORDINAL, LandingFields, write_landing_file
 from spark_jobs.entities.read import whole_selection
 from spark_jobs.shared.context import store_of
 
@@ -28,10 +28,10 @@ FILE = "part-history.parquet"
 
 
 def land_history(order: StageOrder, connection: BrokerConnection) -> LandingManifest:
-    """Reads what changed in the order's interval; a run that has its manifest already doesn't read again.
+    """Reads the changes in the order's interval; a run that already has its manifest does not read again.
 
     Raises:
-        NotOfferedError: the broker shows no history.
+        NotOfferedError: the broker offers no history.
         ContextureError: as `NgsiLdHistoryClient.history`.
     """
     landing = store_of(order).landing(order.run)
@@ -41,14 +41,14 @@ def land_history(order: StageOrder, connection: BrokerConnection) -> LandingMani
     landing.remove()
     interval = _interval(order)
     query = _land(order, landing, connection, interval)
-    landed = Landed.look(landing)
+    landed = ScannedLanding.scan(landing)
     manifest = _manifest(order, connection, interval, query, landed)
     landing.write_manifest(manifest)
     return manifest
 
 
 def _land(order: StageOrder, landing: StoredFolder, connection: BrokerConnection, interval: HistoryInterval) -> str:
-    """Writes the rows; gives what was asked, in one line."""
+    """Writes the rows; returns the query in one line."""
     selection = whole_selection(order.publication)
     query = next(walk.query for walk in selection.walks() if walk.bodies)
     with open_history(connection, selection.service, selection.dialect, budget=selection.budget) as broker:
@@ -58,11 +58,11 @@ def _land(order: StageOrder, landing: StoredFolder, connection: BrokerConnection
             whole=not order.publication.splits_by_attribute,
             deadline_seconds=float(selection.walk_deadline_seconds),
         )
-        write_rows(landing, _rows(pages, selection.service))
+        write_landing_file(landing, _rows(pages, selection.service))
         return f"{TEMPORAL_ENTITIES} {broker.describe(query)}"
 
 
-def _rows(pages: Iterable[EntityPage], service: str) -> Iterator[Row]:
+def _rows(pages: Iterable[EntityPage], service: str) -> Iterator[LandingFields]:
     ordinal = FIRST_ORDINAL
     for page in pages:
         for body, head in zip(page.entities, page.heads, strict=True):
@@ -90,9 +90,9 @@ def _interval(order: StageOrder) -> HistoryInterval:
 
 
 def _manifest(
-    order: StageOrder, connection: BrokerConnection, interval: HistoryInterval, query: str, landed: Landed
+    order: StageOrder, connection: BrokerConnection, interval: HistoryInterval, query: str, landed: ScannedLanding
 ) -> LandingManifest:
-    # Its times are those of the interval: rules about age mean the time that is sent again, not today.
+    # Its times are those of the interval, because rules about age refer to the time that is sent again, not to today.
     return LandingManifest(
         run=order.run,
         mode=order.mode,

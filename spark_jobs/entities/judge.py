@@ -20,14 +20,13 @@ from spark_jobs.entities.manifest import newest_modification
 from spark_jobs.entities.superseded import SUPERSEDED, current_rows, is_current, superseded_events
 from spark_jobs.quality.columns import column_names
 from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames
-from spark_jobs.quality.summary import ENTITY, RunSummary, SharedTopic, warned
+from spark_jobs.quality.summary import ENTITY, RunSummary, SharedTopic, sample_warnings
 from spark_jobs.shared.context import store_of
 from spark_jobs.shared.parquet_rows import read_rows
+from spark_jobs.shared.verdict import judge_once
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-from spark_jobs.shared.verdict import judge_once
 
 COLLISIONS_SHOWN = 50
 ENTITY_COLUMNS = ("identity", "service_path", "id", "type", "modified_at", "received_at", "topic")
@@ -36,7 +35,7 @@ ENTITY_COLUMNS = ("identity", "service_path", "id", "type", "modified_at", "rece
 def judge_outbox(
     spark: SparkSession, order: StageOrder, landing: LandingManifest, manifest: Manifest
 ) -> QualityVerdict:
-    """The checkpoint's verdict on one outbox; a verdict that is there already stands."""
+    """Judges one outbox with the checkpoint, or returns the stored verdict if there is one."""
     frames = AcceptedFrames(
         lambda: accepted_entities(spark, order),
         (lambda: accepted_rows(order)) if manifest.accepted <= ROWS_IN_MEMORY else None,
@@ -48,7 +47,7 @@ def judge_outbox(
 
 
 def accepted_entities(spark: SparkSession, order: StageOrder) -> DataFrame:
-    """The accepted entities, one row each, with the attributes that the publication's quality names."""
+    """Reads the accepted entities, one row each, with the attributes that the publication's quality section names."""
     from pyspark.sql.functions import lit
 
     stored = _evaluated(order).schema
@@ -60,7 +59,7 @@ def accepted_entities(spark: SparkSession, order: StageOrder) -> DataFrame:
 
 
 def accepted_attributes(spark: SparkSession, order: StageOrder) -> DataFrame:
-    """The attributes of the accepted entities, one row each."""
+    """Reads the attributes of the accepted entities, one row each."""
     from pyspark.sql.functions import lit
 
     rows = read_rows(spark, _work(order).folder(ATTRIBUTES_FOLDER), ATTRIBUTE_ROWS)
@@ -70,14 +69,14 @@ def accepted_attributes(spark: SparkSession, order: StageOrder) -> DataFrame:
 
 
 def accepted_rows(order: StageOrder) -> pa.Table:
-    """The rows of `accepted_entities`, read without Spark."""
+    """Reads the rows of `accepted_entities` without Spark."""
     is_accepted = (ds.field("verdict") <= int(EventVerdict.UNCHANGED)) & (ds.field("part") == 0)
     table = current_rows(_work(order), _columns(order), is_accepted)
     return table.append_column("service", pa.repeat(order.publication.source.tenant, table.num_rows))
 
 
 def _current(spark: SparkSession, order: StageOrder, rows: DataFrame) -> DataFrame:
-    """The rows whose event no newer version supersedes."""
+    """Returns the rows whose event no newer version supersedes."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     events = superseded_events(_work(order))
@@ -114,19 +113,19 @@ def _summary(order: StageOrder, landing: LandingManifest, manifest: Manifest) ->
         of_snapshot=dict(manifest.of_snapshot),
         retried=landing.retried is not None or landing.mode == "backfill",
         collisions=manifest.collisions,
-        collided=_collided(order, manifest) if manifest.collisions else (),
+        collided=_collision_samples(order, manifest) if manifest.collisions else (),
         notified=landing.notified,
-        broken=_broken(order, manifest),
+        broken=_broken_samples(order, manifest),
     )
 
 
-def _broken(order: StageOrder, manifest: Manifest) -> dict[str, tuple[RuleSample, ...]]:
+def _broken_samples(order: StageOrder, manifest: Manifest) -> dict[str, tuple[RuleSample, ...]]:
     refused = store_of(order).quarantine(manifest.outbox).samples(manifest.quarantined)
     rows = _evaluated(order).filter(is_current(_work(order)))
-    return warned(rows, manifest.warnings, ENTITY) | refused
+    return sample_warnings(rows, manifest.warnings, ENTITY) | refused
 
 
-def _collided(order: StageOrder, manifest: Manifest) -> tuple[SharedTopic, ...]:
+def _collision_samples(order: StageOrder, manifest: Manifest) -> tuple[SharedTopic, ...]:
     outbox = store_of(order).outbox(manifest.outbox)
     with outbox.translate_errors(COLLISIONS_FILE):
         table = outbox.table(COLLISIONS_FILE)

@@ -1,4 +1,4 @@
-"""The manifest of a prepared outbox: its records, and what was counted on the way."""
+"""The manifest of a prepared outbox: its records, and the counts of its preparation."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from spark_jobs.shared.outbox import run_facts
 
 @dataclass(frozen=True, slots=True)
 class RunCounts:
-    """Events by verdict, refusals and warnings by rule; `quarantined_entities` counts each event once.
+    """The counts of events by verdict, and of refusals and warnings by rule.
 
-    Events that a newer version supersedes are in none of them.
+    `quarantined_entities` counts each event once. Events that a newer version supersedes are not counted.
     """
 
     accepted: int
@@ -43,12 +43,14 @@ class RunCounts:
     warnings: dict[str, int]
 
 
-def count(preparation: StageContext, planned: EntityPlan) -> RunCounts:
-    """Counts the narrow rows of a preparation, by the verdicts that planning has left them."""
-    table = current_rows(preparation.work, ["event", "verdict", "rules", "warnings"])
+def count_events(context: StageContext, planned: EntityPlan) -> RunCounts:
+    """Counts the narrow rows by verdict, with the changes that planning made to verdicts."""
+    table = current_rows(context.work, ["event", "verdict", "rules", "warnings"])
     verdicts, numbers = np.asarray(table.column("verdict")).copy(), table.column("event").to_numpy()
-    verdicts[np.isin(numbers, planned.told)] = ChangeKind.SEND
-    verdicts[np.isin(numbers, planned.told_before) & (verdicts <= ChangeKind.UNCHANGED)] = ChangeKind.UNCHANGED
+    verdicts[np.isin(numbers, planned.sent_in_sequence)] = ChangeKind.SEND
+    verdicts[np.isin(numbers, planned.unchanged_in_sequence) & (verdicts <= ChangeKind.UNCHANGED)] = (
+        ChangeKind.UNCHANGED
+    )
     by_planning = {DUPLICATE: planned.conflicting, COLLISION: planned.collided}
     for events in by_planning.values():
         verdicts[np.isin(numbers, events)] = ChangeKind.QUARANTINED
@@ -64,7 +66,7 @@ def count(preparation: StageContext, planned: EntityPlan) -> RunCounts:
 
 
 def newest_modification(work: StoredFolder) -> datetime | None:
-    """The newest time of change among accepted events, UTC; None where none was told."""
+    """Returns the newest time of change of the accepted events, UTC; None if none of them has one."""
     rows = current_rows(work, ["modified_at"], ds.field("verdict") <= int(ChangeKind.UNCHANGED))
     newest: datetime | None = pc.max(rows["modified_at"]).as_py()
     return newest
@@ -80,10 +82,10 @@ def _by_rule(column: Any) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class PreparationResult:
-    """What the steps of a preparation found.
+    """The results of the steps of a preparation.
 
     Attributes:
-        shards: the rows of `assembly.SUMMARY`, by shard.
+        shards: the rows of `assemble.SUMMARY`, by shard.
         of_snapshot: how often each rule about the whole snapshot is broken.
     """
 
@@ -93,14 +95,14 @@ class PreparationResult:
     of_snapshot: dict[str, int]
 
 
-def described(preparation: StageContext, landing: LandingManifest, findings: PreparationResult) -> Manifest:
-    """The manifest of the outbox whose shards lie on storage; writes its list of topics."""
-    planned, counts = findings.planned, findings.counts
-    warned, rejecting = _by_severity(preparation, findings.of_snapshot)
+def build_manifest(context: StageContext, landing: LandingManifest, result: PreparationResult) -> Manifest:
+    """Builds the manifest of the outbox whose shards are on storage, and writes its list of topics."""
+    planned, counts = result.planned, result.counts
+    warned, rejecting = _by_severity(context, result.of_snapshot)
     return Manifest(
-        **run_facts(preparation, landing),
-        shards=tuple(_shard(preparation, row) for row in findings.shards),
-        topics=_merge_topics(preparation),
+        **run_facts(context, landing),
+        shards=tuple(_shard(context, row) for row in result.shards),
+        topics=_merge_topics(context),
         accepted=counts.accepted,
         unchanged=counts.unchanged,
         quarantined=counts.quarantined,
@@ -113,32 +115,32 @@ def described(preparation: StageContext, landing: LandingManifest, findings: Pre
         collisions=planned.collisions,
         skipped_newer=planned.skipped_newer,
         of_snapshot=rejecting,
-        headers=_headers(preparation.order),
+        headers=_headers(context.order),
     )
 
 
 def _headers(order: StageOrder) -> tuple[tuple[str, str], ...]:
-    """What every record says of its envelope, and what those of a backfill are marked by, as those of a replay are."""
-    made = envelope(order.publication)
-    return backfill_headers(order, made.constant if made is not None else ())
+    """Returns the headers of every record: those of the envelope, and the mark of a backfill, as in a replay."""
+    message_envelope = envelope(order.publication)
+    return backfill_headers(order, message_envelope.constant if message_envelope is not None else ())
 
 
 def _collisions(planned: EntityPlan) -> dict[str, int]:
-    """Collisions that are sent all the same."""
+    """Returns the number of collisions that are sent nevertheless."""
     sent = planned.collisions - len(planned.collided)
     return {COLLISION: sent} if sent else {}
 
 
-def _by_severity(preparation: StageContext, of_snapshot: dict[str, int]) -> tuple[dict[str, int], dict[str, int]]:
-    """What is broken and only counted, and what rejects the run."""
-    wanted = severities(preparation.publication.quality.rules)
+def _by_severity(context: StageContext, of_snapshot: dict[str, int]) -> tuple[dict[str, int], dict[str, int]]:
+    """Returns the broken rules that are only counted, and those that reject the run."""
+    severity_of = severities(context.publication.quality.rules)
     broken = {rule: number for rule, number in of_snapshot.items() if number}
-    warned = {rule: number for rule, number in broken.items() if wanted.get(rule) == "warning"}
-    return warned, {rule: broken[rule] for rule in REJECTING if rule in broken and wanted.get(rule) == "error"}
+    warned = {rule: number for rule, number in broken.items() if severity_of.get(rule) == "warning"}
+    return warned, {rule: broken[rule] for rule in REJECTING if rule in broken and severity_of.get(rule) == "error"}
 
 
-def _shard(preparation: StageContext, row: dict[str, int]) -> ShardManifest:
-    folder = preparation.records.shard(row["shard"])
+def _shard(context: StageContext, row: dict[str, int]) -> ShardManifest:
+    folder = context.records.shard(row["shard"])
     return ShardManifest(
         **row,
         file=SHARD_FILE if row["records"] else None,
@@ -146,14 +148,14 @@ def _shard(preparation: StageContext, row: dict[str, int]) -> ShardManifest:
     )
 
 
-def _merge_topics(preparation: StageContext) -> int:
-    """Writes the topics of all shards with their records, sorted; gives their number."""
-    folder = preparation.work.folder(TOPICS_FOLDER)
+def _merge_topics(context: StageContext) -> int:
+    """Writes the topics of all shards with their numbers of records, sorted; returns how many topics there are."""
+    folder = context.work.folder(TOPICS_FOLDER)
     parts = [folder.table(name) for name in folder.files(".parquet")]
     merged = pa.concat_tables(parts).group_by("topic", use_threads=False).aggregate([("records", "sum")])
     merged = merged.rename_columns(["topic", "records"]).sort_by("topic")
-    prefix = preparation.order.replay.topic_prefix
+    prefix = context.order.replay.topic_prefix
     if prefix:
-        check_topics(preparation.store, prefix, merged.column("topic").to_pylist())
-    preparation.records.write_topics(merged)
+        check_topics(context.store, prefix, merged.column("topic").to_pylist())
+    context.records.write_topics(merged)
     return int(merged.num_rows)

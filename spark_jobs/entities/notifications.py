@@ -1,8 +1,9 @@
-"""Landing notifications: the files of the inbox that a run claims, as rows in the order of arrival.
+"""The landing of notifications: the inbox files that a run claims, as rows in the order of arrival.
 
-Where notifications of one entity contradict their arrival by the broker's own times, those decide (`notified_order`).
-Their ordinals lie below those of everything that is read, so that they are told first. One stream through the driver:
-the files of several receivers overlap in time, and only together they are in order. Memory holds one row group.
+If the broker's times of one entity contradict the order of arrival, the times decide (`sequence.NotifiedOrder`). The
+ordinals of notifications are below those of everything that is read, so that notifications are sent first. The rows
+pass the driver as one stream, because the files of several receivers overlap in time and are in order only together.
+Memory holds one row group.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationStore
 from contexture.storage.schemas import LANDING
 from spark_jobs.data_sources.ngsi import WALK_BITS
-from spark_jobs.entities.landing import Landed
+from spark_jobs.entities.landing import ScannedLanding
 from spark_jobs.entities.sequence import NotifiedOrder
 
 FIRST_ORDINAL = -(1 << WALK_BITS)
@@ -32,11 +33,11 @@ FILE = "part-notified.parquet"
 ROWS_AT_ONCE = 5_000
 BYTES_AT_ONCE = 32 << 20
 
-Row = dict[str, object]
+LandingFields = dict[str, object]
 
 
-def nothing_read(order: StageOrder) -> LandingManifest:
-    """The landing of a run that takes only what was notified, before any of it is there."""
+def empty_landing(order: StageOrder) -> LandingManifest:
+    """Returns the landing of a run that only takes notifications, before any of them is added."""
     now = datetime.now(UTC)
     return LandingManifest(
         run=order.run,
@@ -60,10 +61,10 @@ def nothing_read(order: StageOrder) -> LandingManifest:
 def land_notifications(
     store: PublicationStore, order: StageOrder, claim: InboxClaim, read: LandingManifest
 ) -> LandingManifest:
-    """Adds the claimed notifications to a landing, and the claim itself; a claim of nothing changes no pull.
+    """Adds the claimed notifications to a landing, and the claim itself; an empty claim does not change a read.
 
     Raises:
-        RetriableError: the storage failed; no manifest says that they are there.
+        RetriableError: the storage failed; no manifest lists the notifications.
         ConfigurationError: a file of the inbox is damaged.
     """
     if not claim.files and read.knows_source:
@@ -71,33 +72,33 @@ def land_notifications(
     landing = store.landing(order.run)
     landing.write_claim(claim)
     entries = store.inbox.entries(claim.inbox_files)
-    swapped = NotifiedOrder()
-    arrived = write_rows(landing, _rows(entries, order.publication.source.tenant, swapped))
-    moves = swapped.moves()
+    arrival_order = NotifiedOrder()
+    arrived = write_landing_file(landing, _rows(entries, order.publication.source.tenant, arrival_order))
+    moves = arrival_order.moves()
     if moves:
         _renumber(landing, moves)
-    landed = Landed.look(landing)
+    landed = ScannedLanding.scan(landing)
     return read.model_copy(
         update={
             "rows": landed.rows,
             "notified": arrived.rows,
             "started_at": min(read.started_at, arrived.first_at or read.started_at),
             "files": landed.files,
-            # The same notifications may be claimed again, when an outbox of them was rejected: that is another landing.
+            # The same notifications are claimed again after their outbox was rejected: that is another landing.
             "digest": hashlib.sha256(f"{landed.digest} {order.run}".encode()).hexdigest(),
         }
     )
 
 
 class InboxArrivals(NamedTuple):
-    """How many rows, and when the first of them arrived."""
+    """The number of rows, and when the first of them arrived."""
 
     rows: int = 0
     first_at: datetime | None = None
 
 
-def write_rows(landing: StoredFolder, rows: Iterable[Row]) -> InboxArrivals:
-    """Writes rows of landing, each with a body and the time of its arrival, into one file."""
+def write_landing_file(landing: StoredFolder, rows: Iterable[LandingFields]) -> InboxArrivals:
+    """Writes landing rows, each with a body and its time of arrival, into one file."""
     arrived = InboxArrivals()
     with landing.table_writer(FILE, LANDING) as file:
         for chunk in _chunks(rows):
@@ -107,8 +108,8 @@ def write_rows(landing: StoredFolder, rows: Iterable[Row]) -> InboxArrivals:
     return arrived
 
 
-def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    chunk: list[Row] = []
+def _chunks(rows: Iterable[LandingFields]) -> Iterator[list[LandingFields]]:
+    chunk: list[LandingFields] = []
     size = 0
     for row in rows:
         chunk.append(row)
@@ -121,7 +122,7 @@ def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def _renumber(landing: StoredFolder, moves: Mapping[int, int]) -> None:
-    """Gives rows other ordinals; `moves` are numbers of rows. The rows themselves stay where they are in the file."""
+    """Changes the ordinals of rows; `moves` maps row numbers. The rows keep their places in the file."""
     first = 0
     with landing.open_table(FILE) as before, landing.table_writer(FILE, LANDING) as after:
         for number in range(before.num_row_groups):
@@ -133,19 +134,19 @@ def _renumber(landing: StoredFolder, moves: Mapping[int, int]) -> None:
             first += table.num_rows
 
 
-def _rows(entries: Iterable[InboxEntry], service: str, order: NotifiedOrder) -> Iterator[Row]:
+def _rows(entries: Iterable[InboxEntry], service: str, order: NotifiedOrder) -> Iterator[LandingFields]:
     ordinal = FIRST_ORDINAL
     for entry in entries:
-        for told in _told(entry, order):
-            yield {**told, "ordinal": ordinal, "scope": service, "received_at": entry.received_at}
+        for fields in _entry_rows(entry, order):
+            yield {**fields, "ordinal": ordinal, "scope": service, "received_at": entry.received_at}
             ordinal += 1
 
 
-def _told(entry: InboxEntry, order: NotifiedOrder) -> Iterator[Row]:
+def _entry_rows(entry: InboxEntry, order: NotifiedOrder) -> Iterator[LandingFields]:
     try:
         notification = read_notification(entry.headers, entry.body, default_service="", maximum_bytes=len(entry.body))
     except NotificationError:
-        # It was readable when it was taken. The row rules refuse it, so that it is seen and not lost.
+        # It was readable when it was received. The row rules refuse it, so that it is visible and not lost.
         order.add_unreadable()
         yield {"operation": "upsert", "body": entry.body, "media_type": media_type_of("ngsiv2")}
         return

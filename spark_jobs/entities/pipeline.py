@@ -1,4 +1,4 @@
-"""The stage of a publication that reads a context broker."""
+"""The stage pipeline of a publication that reads a context broker."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class EntityPipeline:
-    """Lands, prepares and judges entities: of the broker, of its history, or those that a retry takes up again."""
+    """The pipeline of entities: those of the broker, of its history, or quarantined ones that are tried again."""
 
     def read(self, spark: SparkSession, order: StageOrder, watermark: str | None) -> LandingManifest:
-        """The landing of the run."""
+        """Reads the source, its history, or the quarantine into the landing folder."""
         if order.retry is not None:
             return write_retry_landing(store_of(order), order, order.retry)
         connection = BrokerConnection.from_json(source_connection())
@@ -33,9 +33,9 @@ class EntityPipeline:
         return read_entities(spark, order, connection, watermark)
 
     def prepare(self, spark: SparkSession, order: StageOrder, landing: LandingManifest, watch: Stopwatch) -> Manifest:
-        """The outbox of the run."""
+        """Prepares the outbox of the run."""
         return prepare(spark, order, landing, watch)
 
     def judge(self, spark: SparkSession, order: StageOrder, landing: LandingManifest, manifest: Manifest) -> None:
-        """The verdict on the outbox, and its report."""
+        """Judges the outbox and writes its report."""
         judge_outbox(spark, order, landing, manifest)

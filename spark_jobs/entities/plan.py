@@ -1,7 +1,7 @@
-"""Planning on the driver: from narrow rows and state to the content of each shard.
+"""The plan of a run, made on the driver from narrow rows and state.
 
-Only hashes, times, verdicts and topics come here. The plan is written beside the rendered events, where the tasks that
-assemble the shards find it: which events to send in which batches, and which identities to delete.
+The driver receives only hashes, times, verdicts and topics. The plan says which events are sent in which batches, and
+which identities are deleted. It is written beside the rendered events, where the tasks that assemble shards read it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from contexture.storage.folder import StoredFolder
 from contexture.storage.schemas import QUARANTINE, STATE
 from contexture.storage.shrink_report import SHOWN, ShrinkReport
 from contexture.storage.state import StatePointer, StateReader
-from spark_jobs.entities.collisions import find_collisions, note_collisions, refusing
+from spark_jobs.entities.collisions import find_collisions, mark_quarantined, write_collisions
 from spark_jobs.entities.rows import DELETIONS_FILE, narrow_rows, without_outdated
 from spark_jobs.entities.sequence import NotifiedSequence, latest_rows, shards_of
 from spark_jobs.entities.superseded import discard_quarantined, save_superseded, without_older_objects
@@ -38,10 +38,10 @@ class EventPlan:
     """The events that are sent, in order.
 
     Attributes:
-        events: their numbers, rising.
+        events: their numbers, ascending.
         batch: the batch of each, counted from 0.
         sub_batch: the sub-batch of each within its batch, counted from 0.
-        final: whether the target has the content of the event in the end, so that state does.
+        final: whether the target has the content of the event at the end of the run, so that state has it too.
     """
 
     events: Any
@@ -51,11 +51,11 @@ class EventPlan:
 
     @property
     def batches(self) -> int:
-        """How many batches there are."""
+        """The number of batches."""
         return int(self.batch[-1]) + 1 if len(self.batch) else 0
 
     def placed(self, rendered: Any) -> Any:
-        """The rendered events that are sent, with `batch`, `sub_batch` and `final`; the others are left out."""
+        """Returns the rendered events that are sent, with `batch`, `sub_batch` and `final`; the others are dropped."""
         numbers = rendered.column("event").to_numpy()
         places = np.searchsorted(self.events, numbers)
         places[places == len(self.events)] = 0
@@ -74,50 +74,50 @@ class EventPlan:
 
     @classmethod
     def load(cls, work: StoredFolder) -> EventPlan:
-        """The plan that lies in the work folder."""
+        """Reads the plan from the work folder."""
         return cls(*np.load(io.BytesIO(work.read(_FILE))))
 
 
-def sent_events(
-    preparation: StageContext, snapshot: Any, comparison: Comparison, turns: NotifiedSequence | None
+def plan_sent_events(
+    context: StageContext, snapshot: Any, comparison: Comparison, sequence: NotifiedSequence | None
 ) -> EventPlan:
-    """The events that are sent, in order; what turns add to them is written.
+    """Plans the events that are sent, in order, and writes the deletions between them.
 
     Args:
-        preparation: what is prepared.
+        context: of the stage.
         snapshot: narrow rows, in order of events.
         comparison: of the snapshot with state.
-        turns: events told one after the other; None where state alone says what is sent.
+        sequence: the notified events; None if there are none, so that state alone decides what is sent.
     """
     kept = np.asarray(pc.equal(snapshot.column("verdict"), ChangeKind.SEND)).copy()
     final = np.ones(len(kept), dtype=bool)
     kept[comparison.superseded] = False
     kept[comparison.conflicting] = False
-    if turns is not None:
-        kept[turns.succession.evaluated] = final[turns.succession.evaluated] = False
-        kept[turns.succession.sent] = final[turns.succession.final] = True
+    if sequence is not None:
+        kept[sequence.events.evaluated] = final[sequence.events.evaluated] = False
+        kept[sequence.events.sent] = final[sequence.events.final] = True
     sent = snapshot.select(["event", "received_at", "topic"]).filter(pa.array(kept))
     events = sent.column("event").to_numpy()
-    cuts = [] if turns is None else np.searchsorted(np.flatnonzero(kept), turns.told_by)
-    batch, sub_batch, told = _batches(preparation, sent, cuts)
-    if turns is not None:
-        turns.save(preparation, snapshot, told)
+    cuts = [] if sequence is None else np.searchsorted(np.flatnonzero(kept), sequence.notified_by)
+    batch, sub_batch, deletion_batches = _plan_batches(context, sent, cuts)
+    if sequence is not None:
+        sequence.save(context, snapshot, deletion_batches)
     return EventPlan(events, batch, sub_batch, final[kept])
 
 
-def _batches(preparation: StageContext, sent: Any, cuts: Any) -> tuple[Any, Any, list[int]]:
-    """Batch and sub-batch of each event, and the batch that each deletion among them has for itself.
+def _plan_batches(context: StageContext, sent: Any, cuts: Any) -> tuple[Any, Any, list[int]]:
+    """Returns batch and sub-batch of each event, and the batch of each deletion between them.
 
     Args:
-        preparation: what is prepared.
+        context: of the stage.
         sent: the events.
-        cuts: how many of them stand before each deletion; never falling.
+        cuts: the number of events before each deletion, never descending.
     """
     topics = sent.column("topic").combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
     arrived = sent.column("received_at").cast(pa.int64()).to_numpy()
-    batches = NgsiPublication.of(preparation.publication).batches
+    batches = NgsiPublication.of(context.publication).batches
     batch, sub_batch = np.empty(len(topics), np.int64), np.empty(len(topics), np.int64)
-    told: list[int] = []
+    deletion_batches: list[int] = []
     start = following = 0
     for cut in [*cuts, len(topics)]:
         if cut > start:
@@ -129,34 +129,34 @@ def _batches(preparation: StageContext, sent: Any, cuts: Any) -> tuple[Any, Any,
             )
             batch[start:cut], sub_batch[start:cut] = planned.batch + following, planned.sub_batch
             start, following = cut, following + int(planned.batch[-1]) + 1
-        told.append(following)
+        deletion_batches.append(following)
         following += 1
-    return batch, sub_batch, told[:-1]
+    return batch, sub_batch, deletion_batches[:-1]
 
 
 RULE = "duplicate"
 MESSAGE = "the source shows other content for the same identity and the same time of change"
 
 
-def quarantine_conflicts(preparation: StageContext, events: Any) -> None:
+def quarantine_conflicts(context: StageContext, events: Any) -> None:
     """Writes the landing rows of contradicting events to quarantine."""
     if not len(events):
         return
     ordinals = pa.array(np.unique(events >> PART_BITS))
-    dataset = preparation.landing.dataset(skips_others=True)
+    dataset = context.landing.dataset(skips_others=True)
     rows = dataset.to_table(filter=ds.field("ordinal").isin(ordinals))
     for name, text in (("rule", RULE), ("severity", "error"), ("message", MESSAGE)):
         rows = rows.append_column(name, pa.array([text] * rows.num_rows))
-    preparation.quarantine.write_table("conflicts.parquet", rows.select(QUARANTINE.names).cast(QUARANTINE))
+    context.quarantine.write_table("conflicts.parquet", rows.select(QUARANTINE.names).cast(QUARANTINE))
 
 
 def state_only_rows(held: Any, comparison: Comparison, moment: datetime) -> Any:
-    """The state's rows whose marks change, once each, with all their new marks.
+    """Returns the state rows of which only marks change, once each, with all their new marks.
 
     Args:
-        held: the state's whole rows, which the comparison's numbers refer to.
-        comparison: what the snapshot means for them.
-        moment: when it was read.
+        held: the whole rows of state to which the comparison's numbers refer.
+        comparison: of the snapshot with these rows.
+        moment: when the snapshot was read.
     """
     changed = [comparison.first_absent, comparison.returned, comparison.withheld, comparison.released]
     rows = np.unique(np.concatenate([*changed, comparison.rescheduled])).astype(np.int64)
@@ -168,11 +168,11 @@ def state_only_rows(held: Any, comparison: Comparison, moment: datetime) -> Any:
     is_withheld = pc.or_(withheld, pc.and_not(table.column("withheld"), released))
     table = table.set_column(STATE.get_field_index("missing_since"), STATE.field("missing_since"), missing_since)
     table = table.set_column(STATE.get_field_index("withheld"), STATE.field("withheld"), is_withheld)
-    return _rescheduled(table, np.isin(rows, comparison.rescheduled), comparison.ends)
+    return _with_new_ends(table, np.isin(rows, comparison.rescheduled), comparison.ends)
 
 
-def _rescheduled(table: Any, places: Any, ends: Any) -> Any:
-    """The table with these times of ending at these places, both in order."""
+def _with_new_ends(table: Any, places: Any, ends: Any) -> Any:
+    """Returns the table with these times of expiry at these places, both in order."""
     if not places.any():
         return table
     field = STATE.field("expires_at")
@@ -184,26 +184,26 @@ def _rescheduled(table: Any, places: Any, ends: Any) -> Any:
 
 COMPARED = ["identity_hash", "entity_hash", "missing_since", "withheld", "expires_at"]
 HELD_ROWS = ("first_absent", "vanished", "removed", "returned", "withheld", "released", "rescheduled")
-"""Fields of a comparison that number rows of state."""
+"""The fields of a comparison that are row numbers of state."""
 
 
 @dataclass(frozen=True, slots=True)
 class EntityPlan:
-    """What planning found, in numbers; the rows themselves lie on storage.
+    """The counts and event numbers that planning found; the rows themselves are on storage.
 
     Attributes:
-        conflicting: events to be quarantined because they contradict each other.
-        collided: events to be quarantined because their topic is another identity's.
-        repeated: accepted events left out because the snapshot has a newer one of the same identity, or has it twice.
+        conflicting: events to quarantine because they contradict each other.
+        collided: events to quarantine because their topic belongs to another identity.
+        repeated: accepted events that are dropped because the snapshot has a newer or an equal one of the identity.
         upserts: events that will be sent.
         deletes: identities whose tombstones will be sent.
         absent: identities missing for the first time; nothing is sent for them yet.
-        dropped: identities that vanish beyond the shrink limit, where that is no error.
+        dropped: identities that vanish beyond the shrink limit, if that is no error.
         contradictions: events that contradict another one, whether refused or not.
-        collisions: events whose topic is another identity's, whether refused or not.
-        skipped_newer: accepted events of an earlier time that are left out because the target holds newer ones.
-        told, told_before: events that are sent, and those that are not, because each was compared with the one before
-            it, and not with state alone.
+        collisions: events whose topic belongs to another identity, whether refused or not.
+        skipped_newer: accepted events of an earlier time that are dropped because the target has newer ones.
+        sent_in_sequence: notified events that are sent because they differ from the one before of their identity.
+        unchanged_in_sequence: notified events that are not sent because they equal the one before of their identity.
     """
 
     conflicting: Any
@@ -216,121 +216,121 @@ class EntityPlan:
     contradictions: int = 0
     collisions: int = 0
     skipped_newer: int = 0
-    told: Any = ()
-    told_before: Any = ()
+    sent_in_sequence: Any = ()
+    unchanged_in_sequence: Any = ()
 
 
 def plan(
-    preparation: StageContext, *, landed: int, proves_absence: bool, confirmed_shrink: bool, as_of: datetime | None
+    context: StageContext, *, landed: int, proves_absence: bool, confirmed_shrink: bool, as_of: datetime | None
 ) -> EntityPlan:
-    """Compares, guards, plans batches, and writes the plan.
+    """Compares the snapshot with state, guards against mass deletion, plans batches, and writes the plan.
 
     Args:
-        preparation: what is prepared.
-        landed: how many objects were landed.
+        context: of the stage.
+        landed: the number of landed objects.
         proves_absence: the snapshot is complete enough to show what is gone.
-        confirmed_shrink: a person has confirmed that much may be deleted.
+        confirmed_shrink: a person has approved the deletion of many identities.
         as_of: the source's clock when it was read.
 
     Raises:
-        ConfigurationError: more identities vanish than may.
-        RetriableError: the storage does not show all that was found out about them.
+        ConfigurationError: more identities vanish than the shrink limit allows.
+        RetriableError: the storage does not list all files of the evaluation.
     """
-    pointer = StatePointer.model_validate_json(preparation.pointer_json)
-    reader = preparation.store.state.reader(pointer)
-    rows = narrow_rows(preparation, landed)
+    pointer = StatePointer.model_validate_json(context.pointer_json)
+    reader = context.store.state.reader(pointer)
+    rows = narrow_rows(context, landed)
     snapshot, older = without_older_objects(rows)
-    snapshot, skipped = without_outdated(preparation, snapshot, reader)
-    collisions = find_collisions(NgsiPublication.of(preparation.publication), snapshot, reader)
-    note_collisions(preparation, snapshot, collisions)
+    snapshot, skipped = without_outdated(context, snapshot, reader)
+    collisions = find_collisions(NgsiPublication.of(context.publication), snapshot, reader)
+    write_collisions(context, snapshot, collisions)
     collided = np.array([found.row for found in collisions if found.refused], dtype=np.int64)
-    snapshot = refusing(snapshot, collided)
-    proves_absence = proves_absence and preparation.publication.source.detect_deletions
+    snapshot = mark_quarantined(snapshot, collided)
+    proves_absence = proves_absence and context.publication.source.detect_deletions
     held = reader.table(COMPARED) if proves_absence else reader.of_entities(snapshot["entity_hash"], COMPARED)
-    comparison, touched = _touched(reader, held, _compared(preparation, snapshot, held, proves_absence, as_of))
-    # What has said that it would end is no sign of a broken read.
+    comparison, touched = _read_touched(reader, held, _compare(context, snapshot, held, proves_absence, as_of))
+    # Identities whose announced end has come are no sign of a broken read.
     vanishing = len(comparison.vanished) - comparison.expired
     gone = touched.column("identity").take(pa.array(comparison.vanished))
-    dropped = 0 if confirmed_shrink else _guarded(preparation, vanishing, pointer.identities, gone)
-    turns = _turns(preparation, reader, snapshot, comparison)
-    sent = sent_events(preparation, snapshot, comparison, turns)
-    sent.save(preparation.work)
-    deleted = _gone(touched, comparison, turns)
-    _write_deletions(preparation, deleted)
-    _write_marks(preparation, touched, comparison)
+    dropped = 0 if confirmed_shrink else _guard_deletions(context, vanishing, pointer.identities, gone)
+    sequence = _notified_sequence(context, reader, snapshot, comparison)
+    sent = plan_sent_events(context, snapshot, comparison, sequence)
+    sent.save(context.work)
+    deleted = _deleted_rows(touched, comparison, sequence)
+    _write_deletions(context, deleted)
+    _write_state_only_rows(context, touched, comparison)
     events = snapshot.column("event").to_numpy()
-    # Objects that are refused because they lack an id have an identity in common, and are different ones all the same.
+    # Objects that are refused because they lack an id share an identity, but are different objects.
     again = comparison.superseded[np.asarray(snapshot.column("identified"))[comparison.superseded]]
     superseded = np.union1d(older.column("event").to_numpy(), events[again])
-    save_superseded(preparation.work, superseded)
-    discard_quarantined(preparation, rows, superseded)
+    save_superseded(context.work, superseded)
+    discard_quarantined(context, rows, superseded)
     return EntityPlan(
         conflicting=events[comparison.conflicting],
         collided=events[collided],
-        repeated=_accepted(older) + _accepted(snapshot.take(pa.array(comparison.superseded))),
+        repeated=_count_accepted(older) + _count_accepted(snapshot.take(pa.array(comparison.superseded))),
         upserts=len(sent.events),
-        deletes=deleted.num_rows + (turns.told.num_rows if turns else 0),
+        deletes=deleted.num_rows + (sequence.notified_deletions.num_rows if sequence else 0),
         absent=len(comparison.first_absent),
         dropped=dropped,
         contradictions=comparison.contradictions,
         collisions=len(collisions),
         skipped_newer=skipped,
-        told=events[turns.succession.sent] if turns else (),
-        told_before=events[turns.succession.unchanged] if turns else (),
+        sent_in_sequence=events[sequence.events.sent] if sequence else (),
+        unchanged_in_sequence=events[sequence.events.unchanged] if sequence else (),
     )
 
 
-def _accepted(rows: Any) -> int:
+def _count_accepted(rows: Any) -> int:
     return int((np.asarray(rows.column("verdict")) <= ChangeKind.UNCHANGED).sum())
 
 
-def _guarded(preparation: StageContext, vanishing: int, held: int, gone: Any) -> int:
-    """Holds the deletion of many up, where `count-drop` is an error; else says how many go beyond the limit.
+def _guard_deletions(context: StageContext, vanishing: int, held: int, gone: Any) -> int:
+    """Raises if too many identities vanish and `count-drop` is an error; else returns their number beyond the limit.
 
-    What would have gone is kept for the person who is asked whether it may.
+    The first identities are written to the shrink report, for the person who is asked to approve the deletion.
     """
-    limit = preparation.publication.source.shrink_limit
+    limit = context.publication.source.shrink_limit
     guard = ShrinkGuard(limit.share, limit.count)
     if not guard.exceeded(vanishing, held):
         return 0
-    if severities(preparation.publication.quality.rules).get("count-drop") != "error":
+    if severities(context.publication.quality.rules).get("count-drop") != "error":
         return vanishing
     report = ShrinkReport.of(gone.slice(0, SHOWN).to_pylist(), count=vanishing, held=held, limit=guard.limit(held))
-    preparation.store.run(preparation.order.run).write_shrink_report(report)
+    context.store.run(context.order.run).write_shrink_report(report)
     guard.check(vanishing, held, confirmed=False)
     return 0
 
 
-def _compared(
-    preparation: StageContext, snapshot: Any, held: Any, proves_absence: bool, as_of: datetime | None
+def _compare(
+    context: StageContext, snapshot: Any, held: Any, proves_absence: bool, as_of: datetime | None
 ) -> Comparison:
-    last_wins = severities(preparation.publication.quality.rules).get(RULE) != "error"
-    latest = latest_rows(snapshot) if preparation.in_turn else None
+    last_wins = severities(context.publication.quality.rules).get(RULE) != "error"
+    latest = latest_rows(snapshot) if context.in_turn else None
     compared = snapshot if latest is None else snapshot.take(pa.array(latest))
     comparison = compare(compared, held, proves_absence=proves_absence, last_wins=last_wins, as_of=as_of)
     if latest is not None:
         numbered = {name: latest[getattr(comparison, name)] for name in ("superseded", "conflicting")}
         comparison = replace(comparison, **numbered)
-    if preparation.order.retry is not None or preparation.is_backfill:
-        # What is tried or sent again was so some time ago: what it lacks may have come since, and its end have moved.
+    if context.order.retry is not None or context.is_backfill:
+        # These events are of an earlier time: what they lack may have been added since, and their ends may have moved.
         return replace(
             comparison, removed=comparison.removed[:0], rescheduled=comparison.rescheduled[:0], ends=comparison.ends[:0]
         )
-    if preparation.publication.source.detect_deletions:
+    if context.publication.source.detect_deletions:
         return comparison
     return replace(comparison, removed=comparison.removed[:0])
 
 
-def _turns(
-    preparation: StageContext, reader: StateReader, snapshot: Any, comparison: Comparison
+def _notified_sequence(
+    context: StageContext, reader: StateReader, snapshot: Any, comparison: Comparison
 ) -> NotifiedSequence | None:
-    if not preparation.in_turn:
+    if not context.in_turn:
         return None
-    return NotifiedSequence.of(preparation, reader, snapshot, np.union1d(comparison.superseded, comparison.conflicting))
+    return NotifiedSequence.of(context, reader, snapshot, np.union1d(comparison.superseded, comparison.conflicting))
 
 
-def _touched(reader: StateReader, held: Any, comparison: Comparison) -> tuple[Comparison, Any]:
-    """The state's whole rows that the comparison touches, few as a rule, and the comparison with their numbers."""
+def _read_touched(reader: StateReader, held: Any, comparison: Comparison) -> tuple[Comparison, Any]:
+    """Returns the comparison with new row numbers, and the whole state rows that these refer to; usually few."""
     rows = {name: getattr(comparison, name) for name in HELD_ROWS}
     touched = np.unique(np.concatenate(list(rows.values()))).astype(np.int64)
     hashes = held.select(["identity_hash", "entity_hash"]).take(pa.array(touched))
@@ -340,21 +340,21 @@ def _touched(reader: StateReader, held: Any, comparison: Comparison) -> tuple[Co
     return replace(comparison, **{name: np.searchsorted(touched, found) for name, found in rows.items()}), whole
 
 
-def _gone(held: Any, comparison: Comparison, turns: NotifiedSequence | None) -> Any:
-    """The state rows whose tombstones follow on all other records."""
+def _deleted_rows(held: Any, comparison: Comparison, sequence: NotifiedSequence | None) -> Any:
+    """Returns the state rows whose tombstones are sent after all other records."""
     gone = held.take(pa.array(np.union1d(comparison.vanished, comparison.removed)))
-    if turns is None:
+    if sequence is None:
         return gone
     return pa.concat_tables(
-        [gone.filter(pc.invert(pc.is_in(gone["identity_hash"], value_set=turns.ended))), turns.at_end]
+        [gone.filter(pc.invert(pc.is_in(gone["identity_hash"], value_set=sequence.ended))), sequence.inferred_deletions]
     )
 
 
-def _write_marks(preparation: StageContext, held: Any, comparison: Comparison) -> None:
-    rows = state_only_rows(held, comparison, preparation.reference_time)
-    preparation.records.state_delta.write_table("marks.parquet", rows, compression="zstd")
+def _write_state_only_rows(context: StageContext, held: Any, comparison: Comparison) -> None:
+    rows = state_only_rows(held, comparison, context.reference_time)
+    context.records.state_delta.write_table("marks.parquet", rows, compression="zstd")
 
 
-def _write_deletions(preparation: StageContext, gone: Any) -> None:
-    shards = pa.array(shards_of(gone, preparation), pa.int32())
-    preparation.work.write_table(DELETIONS_FILE, gone.append_column("shard", shards), compression="zstd")
+def _write_deletions(context: StageContext, gone: Any) -> None:
+    shards = pa.array(shards_of(gone, context), pa.int32())
+    context.work.write_table(DELETIONS_FILE, gone.append_column("shard", shards), compression="zstd")

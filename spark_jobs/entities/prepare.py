@@ -1,11 +1,11 @@
-"""Preparing entities: landing in, outbox out.
+"""The preparation of entities: from a landing to an outbox.
 
     evaluate (all tasks) ──► plan (driver, narrow rows) ──► assemble (a task per shard)
         │                                                        │
      quarantine/                                          outbox/, state_delta/
         └──────────────► judge (one checkpoint) ──► report/
 
-Its manifest is written last; when that is there already, nothing is done again.
+The manifest of the outbox is written last. If it exists already, nothing is done again.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from contexture.storage.schemas import LANDING
 from spark_jobs.entities.assemble import SUMMARY, assembly
 from spark_jobs.entities.attributes import ATTRIBUTE_ROWS, ATTRIBUTES_FOLDER, judges_attributes
 from spark_jobs.entities.evaluate import EVALUATED, evaluation
-from spark_jobs.entities.manifest import PreparationResult, count, described
+from spark_jobs.entities.manifest import PreparationResult, build_manifest, count_events
 from spark_jobs.entities.plan import RULE as DUPLICATE
 from spark_jobs.entities.plan import plan, quarantine_conflicts
 from spark_jobs.entities.rows import evaluated_folder, evaluated_schema
 from spark_jobs.entities.snapshot_rules import snapshot_violations
 from spark_jobs.shared.context import StageContext, check_task_results
-from spark_jobs.shared.outbox import Stopwatch, preparation_of, prepare_once
+from spark_jobs.shared.outbox import Stopwatch, build_context, prepare_once
 from spark_jobs.shared.parquet_rows import read_rows
 
 
 def prepare(spark: Any, order: StageOrder, landing: LandingManifest, watch: Stopwatch) -> Manifest:
-    """Makes the outbox of one pull.
+    """Makes the outbox of one landing.
 
     Args:
         spark: the session.
-        order: what the scheduler asked for.
-        landing: what was pulled.
-        watch: gets the seconds of each step.
+        order: the order of the run.
+        landing: what was read.
+        watch: receives the seconds of each step.
 
     Returns:
         The outbox's manifest; the outbox is `prepared`.
@@ -44,53 +44,53 @@ def prepare(spark: Any, order: StageOrder, landing: LandingManifest, watch: Stop
         ConfigurationError: more identities vanish than may.
         RetriableError: the storage failed.
     """
-    preparation = preparation_of(order, landing, landing.digest)
-    return prepare_once(preparation, lambda: _prepared(spark, preparation, landing, watch))
+    context = build_context(order, landing, landing.digest)
+    return prepare_once(context, lambda: _prepare(spark, context, landing, watch))
 
 
-def _prepared(spark: Any, preparation: StageContext, landing: LandingManifest, watch: Stopwatch) -> Manifest:
-    preparation.store.transfer_claim(preparation.order.run, preparation.outbox)
+def _prepare(spark: Any, context: StageContext, landing: LandingManifest, watch: Stopwatch) -> Manifest:
+    context.store.transfer_claim(context.order.run, context.outbox)
     with watch.step("evaluate"):
-        evaluate(spark, preparation)
+        evaluate(spark, context)
     with watch.step("plan"):
-        confirmed = preparation.order.confirm_shrink
+        confirmed = context.order.confirm_shrink
         planned = plan(
-            preparation,
+            context,
             landed=landing.rows,
             proves_absence=landing.complete,
             confirmed_shrink=confirmed,
             as_of=landing.broker_time,
         )
-        quarantine_conflicts(preparation, planned.conflicting)
+        quarantine_conflicts(context, planned.conflicting)
     with watch.step("assemble"):
-        shards = assemble(spark, preparation)
+        shards = assemble(spark, context)
         check_task_results(sum(shard.pop("upserts") for shard in shards), planned.upserts, "rendered events")
-    counts = count(preparation, planned)
+    counts = count_events(context, planned)
     with watch.step("snapshot"):
-        broken = snapshot_violations(preparation, landing)
+        broken = snapshot_violations(context, landing)
         broken |= {"count-drop": planned.dropped, DUPLICATE: planned.contradictions}
-    return described(preparation, landing, PreparationResult(planned, counts, shards, broken))
+    return build_manifest(context, landing, PreparationResult(planned, counts, shards, broken))
 
 
 _EMPTY: Final = "empty.parquet"
 
 
-def evaluate(spark: Any, preparation: StageContext) -> None:
+def evaluate(spark: Any, context: StageContext) -> None:
     """Runs the one pass over the landing rows."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    # So that a landing without rows has narrow columns too.
-    evaluated_folder(preparation).write_table(_EMPTY, evaluated_schema(preparation).empty_table())
-    if judges_attributes(preparation.publication):
-        preparation.work.folder(ATTRIBUTES_FOLDER).write_table(_EMPTY, ATTRIBUTE_ROWS.empty_table())
-    landed = read_rows(spark, preparation.landing, LANDING)
-    landed.mapInArrow(evaluation(preparation), from_arrow_schema(EVALUATED)).collect()
+    # A landing without rows needs a file with the narrow columns too.
+    evaluated_folder(context).write_table(_EMPTY, evaluated_schema(context).empty_table())
+    if judges_attributes(context.publication):
+        context.work.folder(ATTRIBUTES_FOLDER).write_table(_EMPTY, ATTRIBUTE_ROWS.empty_table())
+    landed = read_rows(spark, context.landing, LANDING)
+    landed.mapInArrow(evaluation(context), from_arrow_schema(EVALUATED)).collect()
 
 
-def assemble(spark: Any, preparation: StageContext) -> list[dict[str, int]]:
-    """Runs one task per shard; gives a row of SUMMARY for each, by shard."""
+def assemble(spark: Any, context: StageContext) -> list[dict[str, int]]:
+    """Runs one task per shard; returns a row of SUMMARY for each, by shard."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    shards = preparation.publication.publish.shards
-    frame = spark.range(0, shards, 1, shards).mapInArrow(assembly(preparation), from_arrow_schema(SUMMARY))
+    shards = context.publication.publish.shards
+    frame = spark.range(0, shards, 1, shards).mapInArrow(assembly(context), from_arrow_schema(SUMMARY))
     return sorted((row.asDict() for row in frame.collect()), key=lambda row: row["shard"])

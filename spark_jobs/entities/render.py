@@ -1,4 +1,4 @@
-"""From a candidate to its records: topics, key, value and headers."""
+"""The rendering of a candidate to its records: topics, key, value and headers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from spark_jobs.shared.context import StageContext
 
 
 class LandedRow(msgspec.Struct, frozen=True, gc=False):
-    """One landing row; `number` counts within its run, times are microseconds since 1970."""
+    """A landing row; `number` counts within its record batch, times are microseconds since 1970."""
 
     number: int
     ordinal: int
@@ -40,7 +40,7 @@ class LandedRow(msgspec.Struct, frozen=True, gc=False):
 
 
 def landed_rows(rows: Any, first: int) -> Iterator[LandedRow]:
-    """The rows of a record batch, numbered from `first`; what is absent stands as the root path, or empty."""
+    """Returns the rows of a record batch, numbered from `first`; an absent path is the root, other fields are empty."""
     columns = [
         rows.column("ordinal"),
         rows.column("operation"),
@@ -57,10 +57,10 @@ _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=
 
 
 class Candidate(msgspec.Struct, frozen=True, gc=False):
-    """One event that no rule has refused, before it is known whether the target has it already.
+    """An event that no rule has refused, before state shows whether the target has it already.
 
-    `part` is its place among the events of its entity; `warnings` are the rules its entity breaks without harm;
-    `modified_at` is when it was changed itself, in microseconds since 1970, or its entity where that is not known.
+    `part` is its place among the events of its entity. `warnings` are the rules that its entity breaks as warnings.
+    `modified_at` is its own time of change in microseconds since 1970, or that of its entity if its own is not known.
     """
 
     row: LandedRow
@@ -76,7 +76,7 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
 
 
 def whole(row: LandedRow, parsed: ParsedEntity, warnings: str | None) -> Candidate:
-    """The entity as one event."""
+    """Builds the one event of an entity."""
     key = identity_key(parsed.identity)
     hashed = identity_hash(key)
     content = content_hash(parsed.entity)
@@ -84,7 +84,7 @@ def whole(row: LandedRow, parsed: ParsedEntity, warnings: str | None) -> Candida
 
 
 def parts(row: LandedRow, parsed: ParsedEntity, warnings: str | None) -> Iterator[Candidate]:
-    """Each attribute of the entity as an event."""
+    """Builds an event for each attribute of an entity."""
     entity_hash = identity_hash(identity_key(parsed.identity))
     for part, (name, value) in enumerate(parsed.attributes.items()):
         attribute = parsed.attribute_name(name)
@@ -103,10 +103,10 @@ _READ = ("identity", "content_hash", "modified_at")
 
 
 def with_tombstone_headers(gone: Any, envelope: Envelope | None) -> Any:
-    """State rows with the headers of their tombstones; as they are where records have no envelope."""
+    """Adds the headers of their tombstones to state rows; without an envelope the rows stay as they are."""
     if envelope is None:
         return gone
-    rows = zip(*(gone.column(name).to_pylist() for name in _READ), _places(gone), strict=True)
+    rows = zip(*(gone.column(name).to_pylist() for name in _READ), _deletion_references(gone), strict=True)
     headers = [_headers(envelope, *row) for row in rows]
     for place, name in enumerate(envelope.columns):
         values = pa.array([values[place] for values in headers], pa.binary())
@@ -119,21 +119,19 @@ def _headers(envelope: Envelope, identity: bytes, content_hash: bytes, modified_
     return envelope.deletion(identity, content_hash=content_hash, occasion=occasion)
 
 
-def _places(gone: Any) -> list[str]:
-    """Where the source doesn't say when content was changed: the outbox that told it last, and the event that ended it.
+def _deletion_references(gone: Any) -> list[str]:
+    """Returns what identifies each deletion without a time of change: the outbox that sent the content, and the event.
 
-    In one run the same content may come and go several times; then the deletion was notified, and is an event.
+    In one run the same content may be created and deleted several times. Then the deletion was notified, and so is an
+    event.
     """
     sequences = gone.column("sequence").to_pylist()
     events = gone.column("event").to_pylist() if "event" in gone.column_names else [""] * len(sequences)
     return [f"{sequence} {event}" for sequence, event in zip(sequences, events, strict=True)]
 
 
-_TIME_ZERO = datetime(1970, 1, 1, tzinfo=UTC)
-
-
 class RenderedCandidate(NamedTuple):
-    """One event as it will be sent: the same to each of its topics; headers as in `StageContext.headers`."""
+    """An event as it will be sent to each of its topics; headers as in `StageContext.headers`."""
 
     topics: tuple[str, ...]
     key: bytes | None
@@ -142,29 +140,29 @@ class RenderedCandidate(NamedTuple):
 
 
 class RecordRenderer:
-    """Makes the records of one publication."""
+    """Renders the records of one publication."""
 
-    def __init__(self, preparation: StageContext) -> None:
-        self._render = renderer(NgsiPublication.of(preparation.publication))
-        self._envelope = envelope(preparation.publication)
-        self._maximum_bytes = preparation.maximum_record_bytes
+    def __init__(self, context: StageContext) -> None:
+        self._render = renderer(NgsiPublication.of(context.publication))
+        self._envelope = envelope(context.publication)
+        self._maximum_bytes = context.maximum_record_bytes
 
     def __call__(self, candidate: Candidate) -> RenderedCandidate | Violation:
-        """The records of a candidate, or the rule by which it can't be sent."""
+        """Renders a candidate, or returns the rule because of which it cannot be sent."""
         try:
-            made = self._enveloped(candidate, self._rendered(candidate))
+            rendered = self._add_envelope(candidate, self._render_body(candidate))
         except TopicNameError as error:
             return Violation("topic-length", "error", error.message[:200])
         except RejectedError as error:
             return Violation("body", "error", error.message[:200])
-        size = len(made.value) + len(made.key or b"")
-        size += self._envelope.size(made.headers) if self._envelope is not None else 0
+        size = len(rendered.value) + len(rendered.key or b"")
+        size += self._envelope.size(rendered.headers) if self._envelope is not None else 0
         if size <= self._maximum_bytes:
-            return made
+            return rendered
         message = f"the record has {size} bytes, more than the {self._maximum_bytes} that Kafka takes"
         return Violation("size", "error", message)
 
-    def _rendered(self, candidate: Candidate) -> Rendered:
+    def _render_body(self, candidate: Candidate) -> Rendered:
         parsed, row = candidate.parsed, candidate.row
         return self._render(
             parsed.identity,
@@ -175,7 +173,7 @@ class RecordRenderer:
             _context_element(row),
         )
 
-    def _enveloped(self, candidate: Candidate, rendered: Rendered) -> RenderedCandidate:
+    def _add_envelope(self, candidate: Candidate, rendered: Rendered) -> RenderedCandidate:
         if self._envelope is None:
             return RenderedCandidate(*rendered, ())
         value, headers = self._envelope.upsert(
@@ -191,13 +189,13 @@ class RecordRenderer:
 
 def _occasion(candidate: Candidate) -> RunReference:
     if candidate.modified_at is None:
-        # Its place in the landing: what may have been sent is never landed again.
+        # The place in the landing identifies it, because an event that may have been sent is never landed again.
         return RunReference(otherwise=f"{candidate.row.received_at} {candidate.row.ordinal}")
-    return RunReference(modified_at=_TIME_ZERO + timedelta(microseconds=candidate.modified_at))
+    return RunReference(modified_at=_EPOCH + timedelta(microseconds=candidate.modified_at))
 
 
 def _context_element(row: LandedRow) -> Mapping[str, object] | None:
-    """The NGSIv1 element as it was received, where the row came as one."""
+    """Returns the NGSIv1 element as it was received; None if the row is of another format."""
     if notified_form(row.media_type) != "ngsiv1":
         return None
     element = parse_json(row.body)

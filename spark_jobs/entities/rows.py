@@ -1,4 +1,4 @@
-"""The narrow rows that planning counts in: hashes, times, verdicts and topics, never bodies."""
+"""The rows that evaluation writes: narrow ones for planning and the checkpoint, and rendered ones for the shards."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RENDERED = pa.schema(
         pa.field("expires_at", pa.timestamp("us", tz="UTC")),
     ]
 )
-"""One event with everything its records and its row of state need; headers that vary follow as `header:<name>`."""
+"""An event with everything that its records and its state row need; headers that vary follow as `header:<name>`."""
 
 
 class RenderedRow(NamedTuple):
@@ -63,7 +63,7 @@ DELETIONS_FILE = "deletions.parquet"
 
 
 def rendered_folder(work: StoredFolder, shard: int) -> StoredFolder:
-    """Where the rendered events of one shard lie."""
+    """Returns the folder of the rendered events of one shard."""
     return work.folder(f"{RENDERED_FOLDER}/shard={shard}")
 
 
@@ -100,7 +100,7 @@ _EVENT_FIELDS = [
 
 
 class NarrowRow(NamedTuple):
-    """A narrow row; `judged` holds what the publication's quality asks of attributes, in the order of its columns.
+    """A narrow row; `judged` has the values that the publication's quality section judges, in the order of its columns.
 
     Times of change and receipt are microseconds since 1970.
     """
@@ -129,23 +129,26 @@ class NarrowRow(NamedTuple):
     judged: Values
 
 
-def evaluated_folder(preparation: StageContext) -> StoredFolder:
-    """Where the narrow rows lie."""
-    return preparation.work.folder("evaluated")
+def evaluated_folder(context: StageContext) -> StoredFolder:
+    """Returns the folder of the narrow rows."""
+    return context.work.folder("evaluated")
 
 
-def evaluated_schema(preparation: StageContext) -> Any:
-    """Columns of a narrow row: hashes, times and verdicts for planning; identity, topic and the attributes that the
-    publication's quality names for the checkpoint. Bodies are not among them."""
+def evaluated_schema(context: StageContext) -> Any:
+    """Returns the columns of a narrow row.
+
+    Hashes, times and verdicts are for planning. Identity, topic and the attributes that the publication's quality
+    section names are for the checkpoint. Bodies are not included.
+    """
     fields = list(_EVENT_FIELDS)
-    for safe in column_names(preparation.publication).values():
+    for safe in column_names(context.publication).values():
         fields += [pa.field(f"type_{safe}", pa.string()), pa.field(f"value_{safe}", pa.float64())]
     return pa.schema(fields)
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why one landing row (its number within the run) goes to quarantine."""
+class RuleRefusal:
+    """The rule because of which a landing row (its number within the record batch) goes to quarantine."""
 
     row: int
     rule: str
@@ -155,31 +158,31 @@ class Refusal:
 
 @dataclass(slots=True)
 class EvaluatedRows:
-    """Rows under construction: a narrow one for every event, a rendered one for each that may be sent.
+    """The rows of a record batch: a narrow one for every event, a rendered one for each that may be sent.
 
     Attributes:
-        refusals: what goes to quarantine.
-        attribute_rows: where attributes are judged.
+        refusals: the rows that go to quarantine.
+        attribute_rows: rows of attributes, if the checkpoint judges attributes.
     """
 
     narrow_rows: list[NarrowRow] = field(default_factory=list)
     rendered_rows: list[RenderedRow] = field(default_factory=list)
-    refusals: list[Refusal] = field(default_factory=list)
+    refusals: list[RuleRefusal] = field(default_factory=list)
     attribute_rows: list[AttributeRow] = field(default_factory=list)
 
     def attributes(self) -> Any:
-        """The rows of attributes as a table."""
+        """Returns the rows of attributes as a table."""
         return _table(self.attribute_rows, ATTRIBUTE_ROWS)
 
     def narrow(self, schema: Any) -> Any:
-        """The narrow rows as a table."""
+        """Returns the narrow rows as a table."""
         return _table(self.narrow_rows, schema)
 
-    def rendered(self, preparation: StageContext) -> Any:
-        """The rendered rows, each with its shard: by key, or by topic where lines are joined or keys lack."""
+    def rendered(self, context: StageContext) -> Any:
+        """Returns the rendered rows, each with its shard: by key, or by topic if lines are joined or keys lack."""
         place = RENDERED.get_field_index("shard")
-        table = _table(self.rendered_rows, with_headers(RENDERED, preparation.headers).remove(place))
-        shards = shards_for(self._shard_keys(preparation.joins_lines), preparation.publication.publish.shards)
+        table = _table(self.rendered_rows, with_headers(RENDERED, context.headers).remove(place))
+        shards = shards_for(self._shard_keys(context.joins_lines), context.publication.publish.shards)
         return table.add_column(place, RENDERED.field(place), pa.array(shards, pa.int32()))
 
     def _shard_keys(self, joins_lines: bool) -> list[bytes]:
@@ -187,7 +190,7 @@ class EvaluatedRows:
 
 
 def _table(rows: Sequence[tuple[Any, ...]], schema: Any) -> Any:
-    """Rows as a table; a last field that is a tuple holds the columns that differ from publication to publication."""
+    """Builds a table of rows; a last field that is a tuple holds the columns that depend on the publication."""
     if not rows:
         return schema.empty_table()
     columns = [*zip(*rows, strict=True)]
@@ -196,17 +199,19 @@ def _table(rows: Sequence[tuple[Any, ...]], schema: Any) -> Any:
     return pa.table([pa.array(column, item.type) for column, item in zip(columns, schema, strict=True)], schema=schema)
 
 
-def outdated(snapshot: Any, reader: StateReader, sequence: int) -> Any:
-    """Rows of the snapshot whose identity the target holds newer: by the time of change, or, where that is the same or
-    not known, because it was sent by a later run than the one that refused the event. An entity may be notified several
-    times before one run: what that run sent of it counts as newer then, for nothing shows which came last.
+def find_outdated(snapshot: Any, reader: StateReader, sequence: int) -> Any:
+    """Returns the rows of the snapshot of whose identity the target has a newer version.
+
+    The time of change decides. If it is equal or not known, a version is newer if a later run sent it than the one that
+    refused the event. An entity may be notified several times before one run. What that run sent of it counts as newer
+    then, because nothing shows which notification came last.
 
     Args:
         snapshot: with `identity_hash`, `entity_hash`, `modified_at` and `notified`.
         reader: the state.
-        sequence: of the last outbox that was sent when the events were refused, that of their own run included.
+        sequence: of the last outbox that was sent when the events were refused, including that of their own run.
     """
-    rows = _held(snapshot, reader, ["identity_hash", "modified_at", "sequence"])
+    rows = _state_rows(snapshot, reader, ["identity_hash", "modified_at", "sequence"])
     newer = pc.greater(rows.column("modified_at"), snapshot.column("modified_at"))
     older = pc.less(rows.column("modified_at"), snapshot.column("modified_at"))
     sent_before = pc.if_else(snapshot.column("notified"), pa.scalar(sequence - 1), pa.scalar(sequence))
@@ -216,16 +221,18 @@ def outdated(snapshot: Any, reader: StateReader, sequence: int) -> Any:
 
 
 def superseded_by_state(snapshot: Any, reader: StateReader) -> Any:
-    """Rows of the snapshot that would undo what the target holds: it has something newer, or nothing (any more), or
-    no one knows which of both is newer. Arguments as of `outdated`.
+    """Returns the rows of the snapshot that must not replace what the target has.
+
+    The target has a newer version, or it has none (any more), or it is not known which of both is newer. Arguments are
+    those of `find_outdated`.
     """
-    rows = _held(snapshot, reader, ["identity_hash", "modified_at"])
+    rows = _state_rows(snapshot, reader, ["identity_hash", "modified_at"])
     is_newest = pc.less_equal(rows.column("modified_at"), snapshot.column("modified_at"))
     return np.flatnonzero(~np.asarray(pc.fill_null(is_newest, False)))
 
 
-def _held(snapshot: Any, reader: StateReader, columns: list[str]) -> Any:
-    """The state row of each row of the snapshot; nulls where there is none."""
+def _state_rows(snapshot: Any, reader: StateReader, columns: list[str]) -> Any:
+    """Returns the state row of each row of the snapshot; nulls if there is none."""
     held = reader.of_entities(snapshot.column("entity_hash"), columns)
     places = pc.index_in(snapshot.column("identity_hash"), value_set=held.column("identity_hash").combine_chunks())
     return held.take(places.combine_chunks() if isinstance(places, pa.ChunkedArray) else places)
@@ -238,31 +245,31 @@ NARROW = [
 ]
 
 
-def narrow_rows(preparation: StageContext, landed: int) -> Any:
-    """Narrow columns in order of events, the order in which everything downstream counts.
+def narrow_rows(context: StageContext, landed: int) -> Any:
+    """Reads narrow columns in order of events, which is the order of row numbers in planning.
 
     Args:
-        preparation: what is prepared.
-        landed: how many objects were landed; each has an event at least, the first of which is its part 0.
+        context: of the stage.
+        landed: the number of landed objects; each has at least one event, whose part is 0.
 
     Raises:
-        RetriableError: the storage does not show those of all.
+        RetriableError: the storage does not list the rows of all objects.
     """
-    dataset = preparation.work.folder("evaluated").dataset()
+    dataset = context.work.folder("evaluated").dataset()
     table = dataset.to_table(columns=NARROW)
     first_parts = (table.column("event").to_numpy() & (MAXIMUM_PARTS - 1)) == 0
     check_task_results(int(first_parts.sum()), landed, "landed objects")
     return table.sort_by("event").combine_chunks()
 
 
-def without_outdated(preparation: StageContext, snapshot: Any, reader: StateReader) -> tuple[Any, int]:
-    """The snapshot without events of an earlier time that the target holds newer, and how many of these were accepted.
+def without_outdated(context: StageContext, snapshot: Any, reader: StateReader) -> tuple[Any, int]:
+    """Drops events of an earlier time of which the target has a newer version; returns how many of them were accepted.
 
-    Such are those that are tried again, and on a replica those of a history.
+    Events that are tried again can be such, and events of a history on a topic that keeps only the latest state.
     """
-    if preparation.order.retry is not None:
-        rows = outdated(snapshot, reader, _last_sent(preparation, preparation.order.retry))
-    elif preparation.skips_outdated:
+    if context.order.retry is not None:
+        rows = find_outdated(snapshot, reader, _last_sent(context, context.order.retry))
+    elif context.skips_outdated:
         rows = superseded_by_state(snapshot, reader)
     else:
         return snapshot, 0
@@ -270,9 +277,9 @@ def without_outdated(preparation: StageContext, snapshot: Any, reader: StateRead
     return snapshot.take(pa.array(np.delete(np.arange(snapshot.num_rows), rows))), skipped
 
 
-def _last_sent(preparation: StageContext, retry: Retry) -> int:
-    """The sequence of the last outbox that was sent when the retried events were refused."""
-    outboxes = preparation.store.outboxes
+def _last_sent(context: StageContext, retry: Retry) -> int:
+    """Returns the sequence of the last outbox that was sent when the retried events were refused."""
+    outboxes = context.store.outboxes
     sequence = outboxes.manifest(retry.outbox).sequence
-    # Of an outbox that was never sent the next one took the number.
+    # If an outbox was never sent, the next one took its number.
     return sequence if outboxes.status(retry.outbox).status == "concluded" else sequence - 1

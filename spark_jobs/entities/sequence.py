@@ -1,10 +1,10 @@
-"""The order of notifications, also of those that were swapped on their way, and deletions among them.
+"""The order of notifications, also of those that were swapped on their way, and the deletions between them.
 
-A broker sends each notification on a connection of its own, so two that it sends shortly after each other can arrive in
-the other order (a real Orion: 1 of 173 pairs of a creation and its deletion). Where both say when their entity was
-changed, that decides, and not the arrival.
+A broker sends each notification on a connection of its own. Two that it sends shortly after each other can arrive in
+the other order (a real Orion: 1 of 173 pairs of a creation and its deletion). If both contain the time of change of
+their entity, that time decides, and not the arrival.
 
-A deletion that was notified is told where it happened, between what was told of its identity before and after. Its
+The tombstone of a notified deletion is sent at its place, between the events of its identity before and after. Its
 topics and key are those that were used last: by an earlier event of the same run, or else by state.
 """
 
@@ -39,14 +39,14 @@ from spark_jobs.entities.render import with_tombstone_headers
 from spark_jobs.entities.rows import RENDERED, RENDERED_FOLDER
 from spark_jobs.shared.context import StageContext
 
-_FILE = "told_deletions.parquet"
+_FILE = "notified_deletions.parquet"
 _HELD = ["identity_hash", "entity_hash", "content_hash"]
 _OF_RENDERED = [
     *("event", "topics", "key", "identity", "identity_hash", "entity_hash", "content_hash"),
     *("modified_at", "expires_at"),
 ]
 
-TOLD = pa.schema(
+NOTIFIED_DELETION = pa.schema(
     [
         *STATE,
         pa.field("event", pa.int64(), nullable=False),
@@ -56,101 +56,104 @@ TOLD = pa.schema(
         pa.field("final", pa.bool_(), nullable=False),
     ]
 )
-"""A deletion among other events: the state row it ends, its place, and whether it is the last word on its identity."""
+"""A deletion between other events: the state row that it ends, its place, and whether no event of it follows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NotifiedSequence:
-    """What planning knows of events that are told in turn.
+    """The notified events of a run, in their order, with the deletions between them.
 
     Attributes:
-        succession: which of them are sent; row numbers into the snapshot.
-        at_end: state rows whose deletion shows only in the end.
-        told: state rows whose deletion was notified, in order; one may be among them again.
-        told_by: the row of the snapshot that told each.
+        events: which of them are sent; row numbers of the snapshot.
+        inferred_deletions: state rows that no notification deleted, but that are gone at the end.
+        notified_deletions: state rows whose deletion was notified, in order; a row may occur again.
+        notified_by: the row of the snapshot that notified each deletion.
     """
 
-    succession: EventSequence
-    at_end: Any
-    told: Any
-    told_by: Any
+    events: EventSequence
+    inferred_deletions: Any
+    notified_deletions: Any
+    notified_by: Any
 
     @classmethod
-    def of(cls, preparation: StageContext, reader: StateReader, snapshot: Any, left_out: Any) -> NotifiedSequence:
-        """Judges the notified entities of a snapshot; `left_out` as in `contexture.records.changes.replay_sequence`."""
+    def of(cls, context: StageContext, reader: StateReader, snapshot: Any, left_out: Any) -> NotifiedSequence:
+        """Evaluates the notified entities of a snapshot; `left_out` is that of `records.changes.replay_sequence`."""
         notified = snapshot.column("entity_hash").filter(snapshot.column("notified"))
         held = reader.of_entities(notified.combine_chunks(), _HELD)
-        repeats = not NgsiPublication.of(preparation.publication).source.suppress_unchanged
-        succession = replay_sequence(
+        repeats = not NgsiPublication.of(context.publication).source.suppress_unchanged
+        events = replay_sequence(
             snapshot,
             held,
             left_out=left_out,
-            deletes=preparation.publication.source.detect_deletions and preparation.order.retry is None,
-            resend=preparation.everything or repeats,
-            resend_notified=preparation.order.republish or preparation.is_backfill or repeats,
+            deletes=context.publication.source.detect_deletions and context.order.retry is None,
+            resend=context.everything or repeats,
+            resend_notified=context.order.republish or context.is_backfill or repeats,
         )
-        rows = _ended_rows(preparation, reader, snapshot, held, succession.deletions)
-        told_by = [deletion.row for deletion in succession.deletions]
-        is_told = pa.array([row is not None for row in told_by], pa.bool_())
-        by = np.array([row for row in told_by if row is not None], dtype=np.int64)
-        return cls(succession, rows.filter(pc.invert(is_told)), rows.filter(is_told), by)
+        rows = _ended_rows(context, reader, snapshot, held, events.deletions)
+        notified_by = [deletion.row for deletion in events.deletions]
+        is_notified = pa.array([row is not None for row in notified_by], pa.bool_())
+        by = np.array([row for row in notified_by if row is not None], dtype=np.int64)
+        return cls(events, rows.filter(pc.invert(is_notified)), rows.filter(is_notified), by)
 
     @property
     def ended(self) -> Any:
-        """The identity hashes of all that is deleted here."""
-        return pa.concat_tables([self.at_end, self.told]).column("identity_hash")
+        """The identity hashes of all deleted state rows."""
+        return pa.concat_tables([self.inferred_deletions, self.notified_deletions]).column("identity_hash")
 
-    def save(self, preparation: StageContext, snapshot: Any, batches: Any) -> None:
-        """Writes the deletions that stand among other events, each with its batch, where the shards find them."""
+    def save(self, context: StageContext, snapshot: Any, batches: Any) -> None:
+        """Writes the deletions between other events, each with its batch, where the tasks of shards read them."""
         events = snapshot.column("event").to_numpy()
-        kept = pc.unique(snapshot.column("identity_hash").take(pa.array(self.succession.final)))
-        arrived = snapshot.column("received_at").take(pa.array(self.told_by))
-        table = self.told.append_column("event", pa.array(events[self.told_by]))
-        table = table.append_column("shard", pa.array(shards_of(self.told, preparation), pa.int32()))
-        table = table.append_column("timestamp", pc.cast(arrived, TOLD.field("timestamp").type, safe=False))
+        kept = pc.unique(snapshot.column("identity_hash").take(pa.array(self.events.final)))
+        arrived = snapshot.column("received_at").take(pa.array(self.notified_by))
+        table = self.notified_deletions.append_column("event", pa.array(events[self.notified_by]))
+        table = table.append_column("shard", pa.array(shards_of(self.notified_deletions, context), pa.int32()))
+        table = table.append_column(
+            "timestamp", pc.cast(arrived, NOTIFIED_DELETION.field("timestamp").type, safe=False)
+        )
         table = table.append_column("batch", pa.array(np.asarray(batches, dtype=np.int64)))
-        table = table.append_column("final", pc.invert(pc.is_in(self.told.column("identity_hash"), value_set=kept)))
-        preparation.work.write_table(_FILE, table.cast(TOLD))
+        has_successor = pc.is_in(self.notified_deletions.column("identity_hash"), value_set=kept)
+        table = table.append_column("final", pc.invert(has_successor))
+        context.work.write_table(_FILE, table.cast(NOTIFIED_DELETION))
 
 
 def latest_rows(snapshot: Any) -> Any:
-    """The rows of a snapshot with only the last notified one of each identity."""
+    """Returns the row numbers of a snapshot, with only the last notified row of each identity."""
     return np.delete(np.arange(snapshot.num_rows), find_superseded_notifications(snapshot))
 
 
-def shards_of(ended: Any, preparation: StageContext) -> Any:
-    """The shard of each ended state row: by key, or by topic where lines are joined or keys lack."""
+def shards_of(ended: Any, context: StageContext) -> Any:
+    """Returns the shard of each ended state row: by key, or by topic if lines are joined or there is no key."""
     topics, keys = ended.column("topics").to_pylist(), ended.column("key").to_pylist()
     by = [
-        names[0].encode() if key is None or preparation.joins_lines else key
+        names[0].encode() if key is None or context.joins_lines else key
         for names, key in zip(topics, keys, strict=True)
     ]
-    return shards_for(by, preparation.publication.publish.shards)
+    return shards_for(by, context.publication.publish.shards)
 
 
 class SequencedDeletions:
-    """The deletions that stand among the events of one shard, taken one after the other."""
+    """The deletions between the events of one shard, which are taken one after the other."""
 
     def __init__(self, work: StoredFolder, shard: int, envelope: Envelope | None = None) -> None:
-        table = work.table(_FILE) if work.exists(_FILE) else TOLD.empty_table()
+        table = work.table(_FILE) if work.exists(_FILE) else NOTIFIED_DELETION.empty_table()
         self.batches = 1 + max(table.column("batch").to_pylist(), default=-1)
         self._rest = with_tombstone_headers(table.filter(pc.equal(table.column("shard"), shard)), envelope)
 
     def merged(self, placed: Any) -> Any:
-        """Placed events with the deletions up to the last of them, in order; column `removed` tells them apart."""
+        """Adds the deletions up to the last of the placed events, in order; the column `removed` marks deletions."""
         upserts = placed.append_column("removed", pa.repeat(pa.scalar(False), placed.num_rows))
         last = placed.column("event")[placed.num_rows - 1]
         due = pc.sum(pc.less_equal(self._rest.column("event"), last)).as_py() or 0
         if not due:
             return upserts
-        table = pa.concat_tables([upserts, _as_events(self._taken(due), upserts.schema)])
+        table = pa.concat_tables([upserts, _as_events(self._take(due), upserts.schema)])
         return table.sort_by("event")
 
     def rest(self, schema: Any) -> Any:
-        """Those behind the last event, as events of this schema."""
-        return _as_events(self._taken(self._rest.num_rows), schema)
+        """Returns the deletions after the last event, as events of this schema."""
+        return _as_events(self._take(self._rest.num_rows), schema)
 
-    def _taken(self, count: int) -> Any:
+    def _take(self, count: int) -> Any:
         taken, self._rest = self._rest.slice(0, count), self._rest.slice(count)
         return taken
 
@@ -164,29 +167,29 @@ PLACED = pa.schema(
         pa.field("removed", pa.bool_()),
     ]
 )
-"""An event on its way into a shard; one that is `removed` has no value. Headers that vary follow."""
+"""An event on its way into a shard; it has no value if it is `removed`. Headers that vary follow."""
 
 
 def _as_events(deletions: Any, schema: Any) -> Any:
     count = deletions.num_rows
     known = {name: deletions.column(name) for name in schema.names if name in deletions.column_names}
-    made = {
+    added = {
         "value": pa.nulls(count, pa.binary()),
         "sub_batch": pa.array(np.zeros(count, dtype=np.int64)),
         "removed": pa.repeat(pa.scalar(True), count),
     }
-    columns = known | made
+    columns = known | added
     return pa.table([columns[name] for name in schema.names], names=schema.names).cast(schema)
 
 
 def _ended_rows(
-    preparation: StageContext, reader: StateReader, snapshot: Any, held: Any, deletions: Sequence[Deletion]
+    context: StageContext, reader: StateReader, snapshot: Any, held: Any, deletions: Sequence[Deletion]
 ) -> Any:
-    """The state row that each deletion ends, as it is then."""
+    """Returns the state row that each deletion ends, as it is at that time."""
     by_state = [number for number, deletion in enumerate(deletions) if deletion.before.held is not None]
     by_event = [number for number, deletion in enumerate(deletions) if deletion.before.held is None]
     of_state = _held_rows(reader, held, [deletions[number].before.held for number in by_state])
-    of_events = _rendered_rows(preparation, snapshot, [deletions[number].before.row for number in by_event])
+    of_events = _rendered_rows(context, snapshot, [deletions[number].before.row for number in by_event])
     order = np.argsort(np.array([*by_state, *by_event], dtype=np.int64), kind="stable")
     return pa.concat_tables([of_state, of_events]).take(pa.array(order))
 
@@ -197,17 +200,17 @@ def _held_rows(reader: StateReader, held: Any, numbers: Sequence[int | None]) ->
     return whole.take(pc.index_in(wanted.column("identity_hash"), value_set=whole.column("identity_hash"))).cast(STATE)
 
 
-def _rendered_rows(preparation: StageContext, snapshot: Any, rows: Sequence[int | None]) -> Any:
+def _rendered_rows(context: StageContext, snapshot: Any, rows: Sequence[int | None]) -> Any:
     if not rows:
         return STATE.empty_table()
     events = snapshot.column("event").take(pa.array(rows, pa.int64()))
-    rendered = preparation.work.folder(RENDERED_FOLDER).dataset()
+    rendered = context.work.folder(RENDERED_FOLDER).dataset()
     found = rendered.to_table(columns=_OF_RENDERED, filter=ds.field("event").isin(pc.unique(events)))
     found = found.take(pc.index_in(events, value_set=found.column("event")))
     count = found.num_rows
     columns = {name: found.column(name) for name in _OF_RENDERED if name != "event"}
     columns["withheld"] = columns["removed"] = pa.repeat(pa.scalar(False), count)
-    columns["sequence"] = pa.repeat(pa.scalar(preparation.order.sequence, pa.int64()), count)
+    columns["sequence"] = pa.repeat(pa.scalar(context.order.sequence, pa.int64()), count)
     return completed(pa.table(columns), STATE.names).cast(STATE)
 
 
@@ -217,7 +220,7 @@ _TIMES = (b'"dateModified"', b'"modifiedAt"', b'"deletedAt"')
 
 
 class NotifiedOrder:
-    """The notified entities of one claim, as they arrived; 17 bytes of memory for each."""
+    """The notified entities of one claim in order of arrival; each takes 17 bytes of memory."""
 
     def __init__(self) -> None:
         self._identities = array("q")
@@ -233,15 +236,15 @@ class NotifiedOrder:
         self._deletes.append(entity.operation == "delete")
 
     def add_unreadable(self) -> None:
-        """Adds what arrived next and is no notification: it keeps its place."""
+        """Adds what arrived next and is no readable notification; it keeps its place."""
         self._identities.append(0)
         self._times.append(_UNKNOWN)
         self._deletes.append(0)
 
     def moves(self) -> dict[int, int]:
-        """Returns the new place of each entity that has to move, by its place of arrival, both counted from 0.
+        """Returns the new place of each entity that moves, by its place of arrival, both counted from 0.
 
-        Only places of one entity are exchanged. An entity without a time keeps its place, and nothing moves past it.
+        Only places of one entity are exchanged. A notification without a time keeps its place, and none moves past it.
         """
         if not self._times:
             return {}
@@ -251,9 +254,9 @@ class NotifiedOrder:
         follows = (np.diff(identities[by_identity]) == 0) & (times[1:] != _UNKNOWN) & (times[:-1] != _UNKNOWN)
         late = (times[:-1] > times[1:]) | ((times[:-1] == times[1:]) & (deletes[:-1] > deletes[1:]))
         moved: dict[int, int] = {}
-        for start, end in _stretches(follows, np.flatnonzero(follows & late)):
+        for start, end in _ranges_to_sort(follows, np.flatnonzero(follows & late)):
             places = by_identity[start:end]
-            order = _ordered(times[start:end].tolist(), deletes[start:end].tolist())
+            order = _sort_by_time(times[start:end].tolist(), deletes[start:end].tolist())
             moved.update(
                 (int(places[old]), int(places[new])) for new, old in enumerate(order) if places[old] != places[new]
             )
@@ -261,10 +264,10 @@ class NotifiedOrder:
 
 
 def change_time(entity: NotifiedEntity, form: Form) -> datetime | None:
-    """When the broker changed the entity, UTC; None where the notification does not say it for certain.
+    """Returns when the broker changed the entity, UTC; None if the notification does not contain it for certain.
 
-    NGSIv2: the builtin `dateModified`; of a deletion that is the time of its last state. NGSI-LD: `modifiedAt`, or
-    `deletedAt` of a deletion.
+    NGSIv2: the builtin `dateModified`, which for a deletion is the time of its last state. NGSI-LD: `modifiedAt`, or
+    `deletedAt` for a deletion.
     """
     if not any(name in entity.body for name in _TIMES):
         return None
@@ -277,18 +280,18 @@ def change_time(entity: NotifiedEntity, form: Form) -> datetime | None:
         return None
 
 
-def _stretches(follows: np.ndarray, late: np.ndarray) -> Iterator[tuple[int, int]]:
-    """The stretches of places, each of one entity and with times throughout, that have one that is late."""
+def _ranges_to_sort(follows: np.ndarray, late: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yields the ranges of places, each of one entity and with all times known, that contain a late notification."""
     breaks = np.flatnonzero(~follows)
     bounds = [0, *(breaks + 1).tolist(), len(follows) + 1]
     for number in np.unique(np.searchsorted(breaks, late)).tolist():
         yield bounds[number], bounds[number + 1]
 
 
-def _ordered(times: Sequence[int], deletes: Sequence[int]) -> list[int]:
-    """The places of a stretch by time; of one and the same time as they arrived.
+def _sort_by_time(times: Sequence[int], deletes: Sequence[int]) -> list[int]:
+    """Returns the places of a range in order of time; equal times stay in order of arrival.
 
-    But a deletion has the time of the last state, so one that arrived before anything else of its time follows it.
+    A deletion has the time of the last state. One that arrived before everything else of its time is moved after it.
     """
     order: list[int] = []
     by_time = sorted(range(len(times)), key=times.__getitem__)

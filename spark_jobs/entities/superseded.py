@@ -1,7 +1,7 @@
-"""Events that a newer version of their identity supersedes: stored beside the narrow rows, excluded from every count.
+"""The events that a newer version of their identity supersedes, which every count excludes.
 
-The tasks that evaluate a snapshot do not see that an object is shown again later. Planning does, and everything after
-it (counts, rules about the snapshot, expectations, samples) reads the narrow rows without these events.
+The tasks that evaluate a snapshot do not see that an object is shown again later. Planning does, and stores the numbers
+of these events beside the narrow rows. Counts, rules about the snapshot, expectations and samples exclude them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def save_superseded(work: StoredFolder, events: Any) -> None:
 
 
 def superseded_events(work: StoredFolder) -> Any:
-    """Returns the numbers of the superseded events of a preparation, as an Arrow array; most have none."""
+    """Returns the numbers of the superseded events of a run, as an Arrow array; most runs have none."""
     with work.translate_errors(_FILE):
         return work.table(_FILE)["event"].combine_chunks()
 
@@ -51,7 +51,7 @@ def current_rows(work: StoredFolder, columns: list[str], chosen: Any = None) -> 
     """Returns columns of the narrow rows that no newer version supersedes.
 
     Args:
-        work: folder of the preparation.
+        work: the work folder of the run.
         columns: their names.
         chosen: a further condition on the rows.
     """
@@ -60,11 +60,11 @@ def current_rows(work: StoredFolder, columns: list[str], chosen: Any = None) -> 
     return dataset.to_table(columns=columns, filter=current if chosen is None else current & chosen)
 
 
-def discard_quarantined(preparation: StageContext, rows: Any, events: Any) -> None:
-    """Takes objects out of the quarantine that a newer version supersedes, because no one has to look at these.
+def discard_quarantined(context: StageContext, rows: Any, events: Any) -> None:
+    """Removes objects from quarantine that a newer version supersedes, because they need no action.
 
     Args:
-        preparation: what is prepared.
+        context: of the stage.
         rows: all narrow rows of the snapshot, with `event` and `verdict`.
         events: the superseded events.
     """
@@ -73,7 +73,7 @@ def discard_quarantined(preparation: StageContext, rows: Any, events: Any) -> No
     ordinals = np.setdiff1d(refused[is_superseded] >> PART_BITS, refused[~is_superseded] >> PART_BITS)
     if not len(ordinals):
         return
-    quarantine = preparation.quarantine
+    quarantine = context.quarantine
     for part in quarantine.parts:
         table = quarantine.table(part)
         kept = table.filter(pc.invert(pc.is_in(table.column("ordinal"), value_set=pa.array(ordinals))))

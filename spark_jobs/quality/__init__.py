@@ -1,7 +1,7 @@
 """Data quality: expectations, the checkpoint that evaluates them, and the report.
 
-`great_expectations` is imported nowhere else and never when a module is imported: it takes 7 seconds, which `preload`
-spends while the Spark session starts.
+No other package imports `great_expectations`, and no module does when it is imported, because that takes 7 seconds.
+`preload` spends them while the Spark session starts.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import threading
 def preload() -> threading.Thread:
     """Imports Great Expectations in the background, after `pyspark.sql`.
 
-    Great Expectations and the session both import `pyspark.sql`, whose parts import each other. Where two threads do,
-    Python breaks the deadlock of their locks and shows one of them a module that is half done. A stage failed by that
-    once, on a machine with five processes for each core.
+    Great Expectations and the session both import `pyspark.sql`, whose parts import each other. If two threads do that,
+    Python breaks the deadlock of their locks and shows one of them a module that is only half imported. A stage failed
+    because of that once, on a machine with five processes for each core.
     """
     importlib.import_module("pyspark.sql")
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")

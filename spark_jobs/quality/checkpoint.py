@@ -1,4 +1,4 @@
-"""The checkpoint of a run: expectations evaluated, documents written, and the verdict last."""
+"""The checkpoint of a run: it evaluates expectations, writes documents, and writes the verdict last."""
 
 from __future__ import annotations
 
@@ -11,10 +11,16 @@ from contexture.publications import Publication
 from contexture.storage.folder import StoredFolder
 from contexture.storage.manifests import QualityVerdict
 from contexture.storage.quarantine import RuleSample, RuleSamples
-from spark_jobs.quality.data_docs import copy
+from spark_jobs.quality.data_docs import copy_data_docs
 from spark_jobs.quality.frames import AcceptedFrames
-from spark_jobs.quality.great_expectations_project import ATTRIBUTES, ExpectationRun, Project, project, without_rows
-from spark_jobs.quality.report import ObservedResult, Report, finding, page
+from spark_jobs.quality.great_expectations_project import (
+    ATTRIBUTES,
+    ExpectationRun,
+    Project,
+    open_project,
+    pass_without_rows,
+)
+from spark_jobs.quality.report import ObservedResult, Report, describe_outcome, render_page
 from spark_jobs.quality.suite import Expected, suite
 from spark_jobs.quality.summary import RunSummary, StructureSummary
 
@@ -29,20 +35,20 @@ def judge(
     report: StoredFolder,
     attributes: AcceptedFrames | None = None,
 ) -> QualityVerdict:
-    """Judges what a run accepted and writes why, for people and for the gate.
+    """Judges what a run accepted, and writes the report for people and the verdict for the gate.
 
     Args:
-        publication: says what is expected.
-        rows: one for each entity or structure that was accepted.
+        publication: the publication with its expectations.
+        rows: one row for each accepted entity or structure.
         summary: the counts of the run.
-        outbox: id of the outbox that the verdict is about.
-        run: what people call the run.
+        outbox: id of the judged outbox.
+        run: id of the run.
         report: the folder that receives `index.html`, `data_docs/`, `gx_result.json`, `samples.json` and
-            `verdict.json`; the last one says that all are there.
-        attributes: one for each attribute of these entities; None where nothing is expected of them.
+            `verdict.json`, which is written last because it shows that the report is complete.
+        attributes: one row for each attribute of these entities; None if no expectation is about attributes.
 
     Returns:
-        The verdict. Expectations that failed or raised are in it: they are no exception.
+        The verdict. Expectations that failed or raised are results in it, and raise nothing here.
 
     Raises:
         RetriableError: the folder could not be written.
@@ -51,21 +57,21 @@ def judge(
     report.remove("verdict.json")
     report.remove("data_docs")
     expectations = suite(publication, of_snapshot=not summary.retried, in_turn=summary.notified > 0)
-    with project() as gx:
-        outcomes = _outcomes(gx, expectations, rows, attributes, summary)
-        copy(gx.build_data_docs(), gx.validations, report.folder("data_docs"))
-    findings = [finding(each, summary) for each in _in_order(outcomes, [each.name for each in expectations])]
+    with open_project() as gx:
+        outcomes = _evaluate(gx, expectations, rows, attributes, summary)
+        copy_data_docs(gx.build_data_docs(), gx.validations, report.folder("data_docs"))
+    findings = [describe_outcome(each, summary) for each in _in_order(outcomes, [each.name for each in expectations])]
     verdict = _verdict(outbox, findings)
     documents = [each.document for each in outcomes if each.document.get("expectation_config")]
     report.write("gx_result.json", json.dumps(documents, indent=1).encode())
     report.write("samples.json", _samples(outbox, summary, findings).to_json())
     shown = Report(publication, run, summary, verdict, findings, datetime.now(UTC), monotonic() - began)
-    report.write("index.html", page(shown))
+    report.write("index.html", render_page(shown))
     report.write("verdict.json", verdict.to_json())
     return verdict
 
 
-def _outcomes(
+def _evaluate(
     gx: Project,
     expectations: Sequence[Expected],
     rows: AcceptedFrames,
@@ -76,11 +82,11 @@ def _outcomes(
     if summary.accepted:
         outcomes += gx.judge_rows(summary.subject, rows, summary.reference_time, expectations)
     else:
-        outcomes += [without_rows(each) for each in expectations if each.on == summary.subject.frame]
+        outcomes += [pass_without_rows(each) for each in expectations if each.on == summary.subject.frame]
     if summary.accepted and attributes is not None:
         outcomes += gx.judge_attributes(attributes, summary.reference_time, expectations)
     else:
-        outcomes += [without_rows(each) for each in expectations if each.on == ATTRIBUTES]
+        outcomes += [pass_without_rows(each) for each in expectations if each.on == ATTRIBUTES]
     return outcomes
 
 

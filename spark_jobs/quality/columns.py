@@ -1,4 +1,4 @@
-"""Names of the two columns that each judged attribute has in the `entities` frame."""
+"""The names of the two columns that each judged attribute has in the `entities` frame."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _PREFIXES = ("value_", "type_")
 
 
 def column_names(publication: Publication) -> dict[str, str]:
-    """A safe column name for every attribute that the publication's quality section names, in a stable order.
+    """Returns a safe column name for every attribute that the publication's quality section names, in a stable order.
 
-    The frame has `type_<safe>` (the attribute's NGSI type, null: the entity lacks it) and `value_<safe>` (its number,
-    null: it has none). A plain name stays as it is; others get a digest of the whole name, for Spark compares column
-    names without case and NGSI names may hold any sign but a few.
+    The frame has `type_<safe>` (the attribute's NGSI type, null if the entity lacks it) and `value_<safe>` (its number,
+    null if it has none). A plain name stays as it is. Other names get a digest of the whole name, because Spark
+    compares column names without case and NGSI names may contain almost any character.
     """
     names = sorted(set(_named(publication)))
     folded = Counter(name.casefold() for name in names)
@@ -30,14 +30,14 @@ def column_names(publication: Publication) -> dict[str, str]:
 
 
 def attribute_of(column: str) -> str | None:
-    """The attribute of a column written as `value_<attribute>` or `type_<attribute>`; None: it is another column."""
+    """Returns the attribute of a column `value_<attribute>` or `type_<attribute>`; None for any other column."""
     if column in ENTITY_COLUMNS:
         return None
     return next((column.removeprefix(each) for each in _PREFIXES if column.startswith(each)), None)
 
 
 def column(written: str, safe: Mapping[str, str]) -> str:
-    """The frame's name of a column written as `value_<attribute>`, `type_<attribute>` or one of ENTITY_COLUMNS."""
+    """Returns the frame's name of a column `value_<attribute>` or `type_<attribute>`, or of one of ENTITY_COLUMNS."""
     attribute = attribute_of(written)
     if attribute is None or attribute not in safe:
         return written
@@ -45,13 +45,13 @@ def column(written: str, safe: Mapping[str, str]) -> str:
 
 
 def condition(written: str, safe: Mapping[str, str]) -> str:
-    """A SQL condition with the frame's column names; odd attribute names stand in backticks, as everywhere in SQL."""
+    """Converts a SQL condition to the frame's column names; unusual attribute names are in backticks, as in all SQL."""
 
-    def replaced(match: re.Match[str]) -> str:
+    def replace_name(match: re.Match[str]) -> str:
         plain = column(match[0].strip("`"), safe)
         return f"`{plain}`" if match[0].startswith("`") else plain
 
-    return _IN_CONDITION.sub(replaced, written)
+    return _IN_CONDITION.sub(replace_name, written)
 
 
 def _named(publication: Publication) -> Iterator[str]:

@@ -1,8 +1,8 @@
-"""Great Expectations' own documents, made safe to open and written beside the report.
+"""The Data Docs of Great Expectations, made safe to open and written beside the report.
 
 Great Expectations writes pages that load a dozen styles, scripts and fonts from other hosts, and a picture whose
-address tells its makers who reads. Without a network they have no shape at all. Everything of that is left out here,
-and a small style of ours stands in each page instead; what needs a script (filters, plots by vega) goes with it.
+address identifies the reader to its makers. Without a network the pages have no layout at all. All of that is removed
+here, and a small style of ours is in each page instead. What needs a script (filters, plots by vega) is lost.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 _DROPPED: Final = frozenset({"script", "style", "iframe", "object", "form", "footer", "noscript", "template", "button"})
 _DROPPED_VOID: Final = frozenset({"link", "img", "base", "embed", "meta", "input"})
 _VOID: Final = frozenset({"area", "br", "col", "hr", "source", "track", "wbr"})
-# Whatever an address can stand in; those of `a` are looked at.
+# The attributes that can contain an address; those of `a` are checked.
 _ADDRESSES: Final = frozenset({"src", "srcset", "action", "formaction", "background", "poster", "data", "xlink:href"})
 _LOCAL: Final = re.compile(r"(?:#|\.{0,2}/?[\w.-]+)[\w./# =%+:-]*", re.ASCII)
 _SCHEME: Final = re.compile(r"[\w+.-]*:|//", re.ASCII)
 
 
-def self_contained(page: str) -> str:
-    """The page, whatever it loaded before."""
+def make_self_contained(page: str) -> str:
+    """Returns the page without anything that it would load."""
     rewriter = _Rewriter()
     rewriter.feed(page)
     rewriter.close()
     return "".join(rewriter.parts)
 
 
-def head(title: str) -> str:
-    """What stands in the head of each page."""
+def render_head(title: str) -> str:
+    """Returns the content of the head of each page."""
     return (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta name="color-scheme" content="light dark"><meta http-equiv="Content-Security-Policy" content="{POLICY}">'
@@ -57,7 +57,7 @@ def _style() -> str:
 
 
 class _Rewriter(HTMLParser):
-    """Copies a document, piece by piece, without what it must not hold."""
+    """Copies a document piece by piece, without the elements that it must not contain."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=False)
@@ -73,7 +73,7 @@ class _Rewriter(HTMLParser):
         elif not self._dropped and tag not in _DROPPED_VOID:
             self.parts.append(f"<{tag}{''.join(_attribute(tag, *each) for each in attrs)}>")
             if tag == "head":
-                self.parts.append(head("Data Docs"))
+                self.parts.append(render_head("Data Docs"))
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag not in _DROPPED:
@@ -89,7 +89,7 @@ class _Rewriter(HTMLParser):
             self.parts.append(f"</{tag}>")
 
     def handle_data(self, data: str) -> None:
-        # Only text may come here, and it is text again: a lone `<` is no tag.
+        # Only text arrives here and stays text, because a single `<` is no tag.
         self._text(data.replace("<", "&lt;"))
 
     def handle_entityref(self, name: str) -> None:
@@ -115,14 +115,14 @@ def _is_local(address: str) -> bool:
     return _SCHEME.match(address) is None and _LOCAL.fullmatch(address) is not None
 
 
-# What comes from data; the rest of a stored result is written by the publication's author and by us.
+# The members that come from data; the rest of a stored result is written by the publication's author and by us.
 _FROM_DATA = ("result", "exception_info")
 
 
 def escape_results(validations: Path) -> None:
-    """Escapes the data in stored results, for Data Docs put it into their pages as it is (measured with 1.24.1).
+    """Escapes the data in stored results, because Data Docs write it into pages unchanged (measured with 1.24.1).
 
-    An entity whose type is `<script>` would otherwise run in the browser of anyone who looks at why it was refused.
+    An entity whose type is `<script>` would otherwise run in the browser of a person who reads why it was refused.
     """
     for file in validations.rglob("*.json"):
         document = json.loads(file.read_bytes())
@@ -131,25 +131,25 @@ def escape_results(validations: Path) -> None:
         file.write_text(json.dumps(document))
 
 
-def copy(site: Path, validations: Path, target: StoredFolder) -> None:
-    """Puts the pages of a finished site into a folder of the storage, each one file that needs nothing else.
+def copy_data_docs(site: Path, validations: Path, target: StoredFolder) -> None:
+    """Copies the pages of a finished site to a folder of the storage; each page is one file that needs nothing else.
 
     Args:
         site: the Data Docs, as Great Expectations wrote them.
         validations: the stored results that they show.
-        target: where the pages go.
+        target: the folder that receives the pages.
     """
     for page in site.rglob("*.html"):
-        # The index is filled by a script, from several other hosts: ours shows the same.
+        # The original index is filled by scripts from several other hosts; ours shows the same.
         if page.parent != site:
-            written = self_contained(page.read_text(encoding="utf-8"))
+            written = make_self_contained(page.read_text(encoding="utf-8"))
             target.write(page.relative_to(site).as_posix(), written.encode())
     target.write(REPORT_PAGE, _index(site, validations))
 
 
 @dataclass(frozen=True, slots=True)
 class _Validation:
-    """A line of the index: how many of the expectations held, and the pages of both, where they are."""
+    """A line of the index: how many expectations are met, and the pages of results and suite if they exist."""
 
     name: str
     success: bool
@@ -164,7 +164,7 @@ def _index(site: Path, validations: Path) -> bytes:
     lines = [_validation(site, validations, file) for file in sorted(validations.rglob("*.json"))]
     environment = Environment(loader=PackageLoader("spark_jobs.quality"), autoescape=True, undefined=StrictUndefined)
     template = environment.get_template("data_docs_index.html.j2")
-    return template.render(head=head("Data Docs"), validations=lines).encode()
+    return template.render(head=render_head("Data Docs"), validations=lines).encode()
 
 
 def _validation(site: Path, validations: Path, file: Path) -> _Validation:

@@ -1,7 +1,7 @@
-"""Accepted events as the checkpoint reads them: in memory if they are few, in Spark if they are many.
+"""The accepted events as the checkpoint reads them: in memory if they are few, in Spark if they are many.
 
-A few thousand rows cost Spark a second for every question (plans, code, tasks), and pandas some milliseconds. What
-people wrote themselves is always judged in Spark, for their conditions are SQL.
+On a few thousand rows Spark takes a second for every query (plans, code, tasks), and pandas some milliseconds. The
+author's own expectations are always judged in Spark, because their conditions are SQL.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 ROWS_IN_MEMORY = 100_000
-"""As many narrow rows are some 100 MB in pandas."""
+"""This many narrow rows are about 100 MB in pandas."""
 
 AGE = AGE_COLUMN
 MODIFIED = "modified_at"
@@ -26,35 +26,35 @@ MODIFIED = "modified_at"
 
 @dataclass(frozen=True, slots=True)
 class AcceptedFrames:
-    """One row for each entity or structure that was accepted.
+    """The accepted entities, structures or attributes, one row each.
 
-    Entities have the columns `ENTITY_COLUMNS` of `quality_combinations` and two for each judged attribute, structures
-    those of `STRUCTURE_COLUMNS` there, attributes of entities those of `ATTRIBUTE_COLUMNS`.
+    The columns are those of `contexture.publications.checks.quality`: entities have `ENTITY_COLUMNS` and two for each
+    judged attribute, structures have `STRUCTURE_COLUMNS`, and attributes of entities have `ATTRIBUTE_COLUMNS`.
 
     Attributes:
-        in_spark: makes the frame of Spark; called at most once.
-        in_memory: makes the same rows as an Arrow table; None: they are too many.
+        in_spark: makes the Spark frame; called at most once.
+        in_memory: makes the same rows as an Arrow table; None if they are too many.
     """
 
     in_spark: Callable[[], DataFrame]
     in_memory: Callable[[], Any] | None = None
 
     def spark(self, reference_time: datetime) -> DataFrame:
-        """The frame in Spark, cached, with `seconds_ahead`: how far ahead of the reference a modification lies.
+        """Returns the cached Spark frame with `seconds_ahead`, the seconds of a modification after the reference time.
 
-        Where there are no times of modification, there is no such column.
+        Without times of modification there is no such column.
         """
         from pyspark.sql import functions
 
         frame = self.in_spark()
         if MODIFIED not in frame.columns:
             return frame.cache()
-        # A number, because timestamps in arguments become texts in GX and are read in the session's time zone.
+        # A number, because GX converts timestamps in arguments to text, which is read in the session's time zone.
         ahead = functions.col(MODIFIED).cast("double") - functions.lit(reference_time.timestamp())
         return frame.withColumn(AGE, ahead).cache()
 
     def memory(self, reference_time: datetime) -> pd.DataFrame | None:
-        """The same as a pandas frame, or None where the rows are too many."""
+        """Returns the same as a pandas frame, or None if the rows are too many."""
         if self.in_memory is None:
             return None
         frame: pd.DataFrame = self.in_memory().to_pandas()

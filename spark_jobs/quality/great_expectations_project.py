@@ -1,4 +1,4 @@
-"""A project of Great Expectations in a temporary folder, used for one run; the only module that imports it."""
+"""A project of Great Expectations in a temporary folder, for one run; the only module that imports the library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spark_jobs.quality.frames import AcceptedFrames
 from spark_jobs.quality.suite import Expected
 from spark_jobs.quality.summary import Subject
 
-# Counts, and who the first few offenders are: more would copy data into documents and cost a sort of the whole frame.
+# Counts and the first few offenders only; more would copy data into documents and require a sort of the whole frame.
 EXAMPLES = 5
 ATTRIBUTES = "attributes"
 
@@ -26,20 +26,23 @@ _DOCS = "gx/uncommitted/data_docs/local_site"
 
 @dataclass(frozen=True, slots=True)
 class ExpectationRun:
-    """What came of one expectation: Great Expectations' result as JSON, or why it could not even be built."""
+    """The outcome of one expectation: the result of Great Expectations as JSON, or why it could not be built."""
 
     expected: Expected
     document: Mapping[str, Any]
     refused: str | None = None
 
 
-def without_rows(expected: Expected) -> ExpectationRun:
-    """What holds of no rows: everything. Great Expectations fails a maximum there, and a quiet source is no error."""
+def pass_without_rows(expected: Expected) -> ExpectationRun:
+    """Returns a success, because an expectation about no rows is met.
+
+    Great Expectations fails a maximum there, but a source without changes is no error.
+    """
     return ExpectationRun(expected, {"success": True, "result": {}})
 
 
 class Project:
-    """A file context of Great Expectations; Data Docs exist only in those."""
+    """A file context of Great Expectations, because only these have Data Docs."""
 
     def __init__(self, folder: str) -> None:
         import great_expectations as gx
@@ -48,11 +51,11 @@ class Project:
         self._folder = Path(folder)
         context: Any = gx.get_context(mode="file", project_root_dir=folder)
         self._context = context
-        # Its bars go to the error stream, once for every checkpoint, and show nothing that our own lines don't.
+        # Progress bars go to the error stream once for every checkpoint, and show nothing beyond our own lines.
         self._context.variables.progress_bars = {"globally": False}
 
     def judge_summary(self, row: Mapping[str, float | None], expectations: Sequence[Expected]) -> list[ExpectationRun]:
-        """Judges the run as a whole. One row needs no Spark: pandas takes 40 ms for it."""
+        """Judges the run as a whole, in pandas, because one row takes 40 ms there and needs no Spark."""
         import pandas as pd
 
         about = [each for each in expectations if each.on == "summary"]
@@ -64,7 +67,7 @@ class Project:
     def judge_rows(
         self, subject: Subject, frames: AcceptedFrames, reference_time: datetime, expectations: Sequence[Expected]
     ) -> list[ExpectationRun]:
-        """Judges what was accepted: our expectations in memory where the rows are few, the author's in Spark."""
+        """Judges accepted rows: our expectations in memory if the rows are few, the author's own in Spark."""
         about = [each for each in expectations if each.on == subject.frame]
         small = frames.memory(reference_time)
         if small is None:
@@ -78,7 +81,7 @@ class Project:
     def judge_attributes(
         self, frames: AcceptedFrames, reference_time: datetime, expectations: Sequence[Expected]
     ) -> list[ExpectationRun]:
-        """Judges the attributes of what was accepted. All is the author's own, so that Spark judges it."""
+        """Judges attributes of accepted entities in Spark, because all expectations on them are the author's own."""
         about = [each for each in expectations if each.on == ATTRIBUTES]
         return self._judge_in_spark(ATTRIBUTES, "identity", frames, reference_time, about) if about else []
 
@@ -103,7 +106,7 @@ class Project:
         return self._folder / _VALIDATIONS
 
     def build_data_docs(self) -> Path:
-        """The folder of the finished Data Docs."""
+        """Builds the Data Docs and returns their folder."""
         escape_results(self.validations)
         self._context.build_data_docs()
         return self._folder / _DOCS
@@ -112,19 +115,19 @@ class Project:
         self, name: str, source: Any, frame: Any, expectations: Sequence[Expected], result_format: Any = "SUMMARY"
     ) -> list[ExpectationRun]:
         batch = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe("whole")
-        built, refused = self._built(expectations)
+        built, refused = self._build_all(expectations)
         validations = [self._validation(group, batch, members) for group, members in _grouped(name, built)]
         checkpoint = self._gx.Checkpoint(name=name, validation_definitions=validations, result_format=result_format)
-        answer = self._context.checkpoints.add(checkpoint).run(batch_parameters={"dataframe": frame})
-        return [*_outcomes(answer, expectations), *refused]
+        checkpoint_result = self._context.checkpoints.add(checkpoint).run(batch_parameters={"dataframe": frame})
+        return [*_outcomes(checkpoint_result, expectations), *refused]
 
-    def _built(self, expectations: Sequence[Expected]) -> tuple[list[tuple[Expected, Any]], list[ExpectationRun]]:
+    def _build_all(self, expectations: Sequence[Expected]) -> tuple[list[tuple[Expected, Any]], list[ExpectationRun]]:
         built, refused = [], []
         for expected in expectations:
             try:
                 built.append((expected, _gx_expectation(expected)))
             except Exception as error:
-                # Pydantic, GX and Python all object in their own way to a name or an argument that people wrote.
+                # Pydantic, GX and Python raise errors of their own for a name or an argument of the author.
                 refused.append(ExpectationRun(expected, {}, f"{type(error).__name__}: {error}"))
         return built, refused
 
@@ -135,15 +138,15 @@ class Project:
 
 
 @contextmanager
-def project() -> Iterator[Project]:
-    """A project that is gone afterwards."""
+def open_project() -> Iterator[Project]:
+    """Opens a project that is deleted at the end of the block."""
     with tempfile.TemporaryDirectory(prefix="contexture-gx-") as folder:
         yield Project(folder)
 
 
 def _grouped(name: str, built: Sequence[tuple[Expected, Any]]) -> Iterator[tuple[str, list[Any]]]:
-    # One error fails the whole aggregate that a suite is computed with (CAST_INVALID_INPUT under ANSI), so what
-    # people wrote themselves stands alone: it can not take the others with it.
+    # One error fails the whole aggregate that computes a suite (CAST_INVALID_INPUT under ANSI). Therefore each of the
+    # author's own expectations is a suite of its own, which cannot fail the others.
     if ours := [expectation for expected, expectation in built if not expected.own]:
         yield name, ours
     own = [expectation for expected, expectation in built if expected.own]
@@ -173,9 +176,9 @@ def _gx_expectation(expected: Expected) -> Any:
     return kind(**arguments)
 
 
-def _outcomes(answer: Any, expectations: Sequence[Expected]) -> Iterator[ExpectationRun]:
+def _outcomes(checkpoint_result: Any, expectations: Sequence[Expected]) -> Iterator[ExpectationRun]:
     by_name = {expected.name: expected for expected in expectations}
-    for validation in answer.run_results.values():
+    for validation in checkpoint_result.run_results.values():
         for result in validation.results:
             document = result.to_json_dict()
             yield ExpectationRun(by_name[document["expectation_config"]["meta"]["name"]], document)

@@ -1,4 +1,4 @@
-"""The report of a run as one page that needs no network."""
+"""The quality report of a run as one page that needs no network."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ LONGEST_TEXT = 120
 
 @dataclass(frozen=True, slots=True)
 class ObservedResult:
-    """A judged expectation with a few of the rows that broke it: for pages, never for logs."""
+    """A judged expectation with a few of the rows that broke it, for pages and never for logs."""
 
     result: ExpectationResult
     examples: tuple[str, ...] = ()
 
 
-def finding(outcome: ExpectationRun, summary: RunSummary) -> ObservedResult:
-    """One outcome in words; an expectation that raised has not judged anything, so it counts as failed."""
+def describe_outcome(outcome: ExpectationRun, summary: RunSummary) -> ObservedResult:
+    """Describes an outcome in words; an expectation that raised has judged nothing and counts as failed."""
     expected, raised = outcome.expected, outcome.refused or _raised(outcome.document)
     result = ExpectationResult(
         name=expected.name,
@@ -41,7 +41,7 @@ def finding(outcome: ExpectationRun, summary: RunSummary) -> ObservedResult:
 
 
 def _raised(document: Mapping[str, Any]) -> str | None:
-    """The message of the first exception; GX files it directly, or once more below each metric."""
+    """Returns the message of the first exception; GX stores it directly, or below each metric."""
     info = document.get("exception_info") or {}
     parts = [info, *(part for part in info.values() if isinstance(part, dict))]
     return next((str(part.get("exception_message")) for part in parts if part.get("raised_exception")), None)
@@ -52,7 +52,7 @@ def _observed(outcome: ExpectationRun, summary: RunSummary) -> str:
         return summary.observed(str(outcome.expected.kwargs["column"]))
     result = outcome.document.get("result") or {}
     if "unexpected_count" in result:
-        # Both are null where `where` selects no row.
+        # Both are null if `where` selects no row.
         return f"{result['unexpected_count'] or 0:,} of {result['element_count'] or 0:,} rows break it"
     return _short(f"observed {result['observed_value']}") if "observed_value" in result else "no rows"
 
@@ -74,10 +74,10 @@ SEVERITIES = ("critical", "warning", "info")
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the page shows.
+    """The content of the page.
 
     Attributes:
-        replay: the manifest of an outbox that was made of the archive; nothing was read or judged row by row for it.
+        replay: the manifest of an outbox that was made of the archive; no rows were read or judged for it.
     """
 
     publication: Publication
@@ -91,12 +91,12 @@ class Report:
 
     @property
     def findings_worst_first(self) -> list[ObservedResult]:
-        """What failed, the critical first, and then what holds."""
+        """The failed expectations, critical ones first, and then those that are met."""
         return sorted(self.findings, key=lambda each: (each.result.success, SEVERITIES.index(each.result.severity)))
 
 
-def page(report: Report) -> bytes:
-    """The page as UTF-8 HTML; every text in it is escaped, for ids and values come from anyone."""
+def render_page(report: Report) -> bytes:
+    """Renders the page as UTF-8 HTML; every text is escaped, because ids and values are untrusted input."""
     environment = Environment(
         loader=PackageLoader("spark_jobs.quality"),
         autoescape=True,
@@ -108,8 +108,10 @@ def page(report: Report) -> bytes:
     return environment.get_template("report.html.j2").render(report=report).encode()
 
 
-def replay_page(publication: Publication, manifest: Manifest, verdict: QualityVerdict, judged_at: datetime) -> bytes:
-    """Returns the page of an outbox that was made of the archive, as UTF-8 HTML."""
+def render_replay_page(
+    publication: Publication, manifest: Manifest, verdict: QualityVerdict, judged_at: datetime
+) -> bytes:
+    """Renders the page of an outbox that was made of the archive, as UTF-8 HTML."""
     summary = RunSummary(
         read=manifest.read,
         accepted=manifest.accepted,
@@ -121,7 +123,7 @@ def replay_page(publication: Publication, manifest: Manifest, verdict: QualityVe
         retried=True,
     )
     findings = [ObservedResult(result) for result in verdict.results]
-    return page(Report(publication, manifest.run, summary, verdict, findings, judged_at, 0.0, replay=manifest))
+    return render_page(Report(publication, manifest.run, summary, verdict, findings, judged_at, 0.0, replay=manifest))
 
 
 def _number(value: int | None) -> str:

@@ -32,14 +32,14 @@ class Expected:
     """An expectation of a publication.
 
     Attributes:
-        name: what people and documents call it, unique in its suite.
-        severity: critical: nothing is sent when it fails; warning: sent and marked; info: shown.
+        name: its name for people and documents, unique in its suite.
+        severity: if it fails, critical: nothing is sent; warning: the run is sent and marked; info: it is shown.
         on: the frame it is checked on.
         kind: class name in `great_expectations.expectations`.
-        kwargs: the class's arguments.
+        kwargs: the arguments of the class.
         description: the sentence that must be true, for people.
-        where: SQL condition that selects rows of the frame.
-        own: written by the publication's author, so it may be wrong in itself.
+        where: an SQL condition that selects rows of the frame.
+        own: whether the publication's author wrote it, so that it may be invalid.
     """
 
     name: str
@@ -54,33 +54,33 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Makes expectations about single columns of one frame."""
+    """A frame, for which it builds expectations about single columns."""
 
     frame: Frame
 
     def critical(self, name: str, kind: str, column: str, description: str, **kwargs: JsonValue) -> Expected:
-        """One that stops a run."""
+        """Builds an expectation that stops a run."""
         return self.expected("critical", name, kind, column, description, **kwargs)
 
     def warning(self, name: str, kind: str, column: str, description: str, **kwargs: JsonValue) -> Expected:
-        """One that marks a run."""
+        """Builds an expectation that marks a run."""
         return self.expected("warning", name, kind, column, description, **kwargs)
 
     def expected(
         self, severity: Severity, name: str, kind: str, column: str, description: str, **kwargs: JsonValue
     ) -> Expected:
-        """One of any severity."""
+        """Builds an expectation of any severity."""
         return Expected(name, severity, self.frame, kind, {"column": column, **kwargs}, description)
 
 
 def limits(minimum: float | None, maximum: float | None) -> dict[str, JsonValue]:
-    """The arguments of a range; open ends are left out."""
+    """Returns the arguments of a range, without open ends."""
     ends: Iterable[tuple[str, JsonValue]] = (("min_value", minimum), ("max_value", maximum))
     return {name: value for name, value in ends if value is not None}
 
 
 def in_words(ends: Mapping[str, JsonValue]) -> str:
-    """The arguments of a range, as people say it."""
+    """Describes the arguments of a range in words."""
     match _plain(ends.get("min_value")), _plain(ends.get("max_value")):
         case None, maximum:
             return f"at most {maximum}"
@@ -94,11 +94,11 @@ def _plain(number: JsonValue) -> JsonValue:
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
-# The two names that are folders to a file system are not legal either.
+# `.` and `..` are folders to a file system, and not legal either.
 TOPIC_NAME = r"(?!\.{1,2}(?:,|$))[A-Za-z0-9._-]{1,249}"
 
 
-# Clocks of brokers and of this machine differ; less than this is no sign of a shadowed or wrong dateModified.
+# The clocks of brokers and of this machine differ; a smaller difference is no sign of a shadowed or wrong dateModified.
 CLOCK_TOLERANCE_SECONDS = 60
 
 # Orion's rule: at most 10 levels of 1 to 50 letters, digits and underscores.
@@ -108,7 +108,7 @@ _ENTITIES = Columns("entities")
 
 
 def entity_expectations(publication: NgsiPublication) -> Iterator[Expected]:
-    """What holds of entities whatever their attributes are."""
+    """Yields the expectations on entities that are independent of their attributes."""
     yield _ENTITIES.critical("unique-identity", UNIQUE, "identity", "no two rows are the same entity")
     yield _ENTITIES.critical("id-present", NOT_NULL, "id", "every entity has an id")
     yield _ENTITIES.critical("type-present", NOT_NULL, "type", "every entity has a type")
@@ -123,8 +123,8 @@ def entity_expectations(publication: NgsiPublication) -> Iterator[Expected]:
     yield _ENTITIES.warning("not-in-the-future", BETWEEN, "seconds_ahead", sentence, max_value=CLOCK_TOLERANCE_SECONDS)
 
 
-def about_attributes(publication: NgsiPublication) -> Iterator[Expected]:
-    """What the publication says of single attributes."""
+def attribute_expectations(publication: NgsiPublication) -> Iterator[Expected]:
+    """Yields the expectations of the publication on single attributes."""
     safe, quality = column_names(publication), publication.quality
     for name in quality.required_attributes:
         sentence = f"every entity has the attribute {name}"
@@ -139,7 +139,8 @@ def about_attributes(publication: NgsiPublication) -> Iterator[Expected]:
 
 
 def own_expectations(publication: Publication) -> Iterator[Expected]:
-    """The items of `quality.expectations`; `severity` is one of the arguments, as in Great Expectations (critical)."""
+    """Yields the items of `quality.expectations`; `severity` is an argument, as in Great Expectations, and critical if
+    absent."""
     of_entities = column_names(publication)
     for number, item in enumerate(publication.quality.expectations, start=1):
         # The other frames have no columns that are named after data.
@@ -172,13 +173,13 @@ def _sentence(name: str, kwargs: Mapping[str, JsonValue], where: str | None) -> 
 
 
 DANGLING_SHARE = 0.01
-"""Registries resolve references when they take a structure, but for those to what another registry keeps."""
+"""The tolerated share: registries resolve references of accepted structures, except those to other registries."""
 
 _SUMMARY = Columns("summary")
 
 
 def run_expectations(publication: Publication) -> Iterator[Expected]:
-    """Volume, shares, rules about all that is held, and age."""
+    """Yields the expectations on a run as a whole: volume, shares, rules about the whole, and age."""
     quality, many = publication.quality, subject_of(publication).frame
     volume = limits(quality.minimum_entities, quality.maximum_entities)
     share = quality.max_quarantined_share
@@ -190,13 +191,13 @@ def run_expectations(publication: Publication) -> Iterator[Expected]:
     if subject_of(publication) is STRUCTURES:
         sentence = f"at least {1 - share:.4g} of the structures that were asked for are accepted"
         yield _SUMMARY.warning("accepted-share", BETWEEN, "accepted_share", sentence, min_value=1 - share)
-    yield from _of_rules(publication)
+    yield from _rule_expectations(publication)
     if age is not None:
         sentence = f"the newest change of the source is at most {age} s old"
         yield _SUMMARY.warning("freshness", BETWEEN, "newest_age_seconds", sentence, max_value=age)
 
 
-def _of_rules(publication: Publication) -> Iterator[Expected]:
+def _rule_expectations(publication: Publication) -> Iterator[Expected]:
     subject = subject_of(publication)
     severities = subject.severities(publication.quality.rules)
     for rule in subject.rules:
@@ -204,28 +205,28 @@ def _of_rules(publication: Publication) -> Iterator[Expected]:
         if severity == "error":
             yield _SUMMARY.critical(rule.name, BETWEEN, rule.name, rule.description, max_value=0)
         elif severity == "warning" and rule.name == "dangling-reference":
-            sentence = f"at most {DANGLING_SHARE:.4g} of the structures refer to something that isn't held"
+            sentence = f"at most {DANGLING_SHARE:.4g} of the structures refer to something that is not stored"
             yield _SUMMARY.warning(rule.name, BETWEEN, "dangling_share", sentence, max_value=DANGLING_SHARE)
         elif severity == "warning" and subject is STRUCTURES:
             yield _SUMMARY.warning(rule.name, BETWEEN, rule.name, rule.description, max_value=0)
 
 
-# One or more numbers; of three there may be an extension (SDMX 3.0, semantic versions; 2.1, VersionType).
+# One or more numbers; three may have an extension (SDMX 3.0, semantic versions; 2.1, VersionType).
 VERSION = r"^[0-9]+(?:\.[0-9]+)*$|^[0-9]+(?:\.[0-9]+){2}-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*$"
 
-# Several of them with commas; nothing where no route selects the structure.
+# Several topic names with commas; nothing if no route selects the structure.
 TOPICS = rf"^(?:{TOPIC_NAME}(?:,{TOPIC_NAME})*)?$"
 
 _STRUCTURES = Columns("structures")
 
 
 def structure_expectations(publication: SdmxPublication) -> Iterator[Expected]:
-    """What holds of structures, whatever they are about."""
+    """Yields the expectations on structures of all kinds."""
     yield _STRUCTURES.critical("unique-urn", UNIQUE, "urn", "no two rows are the same structure")
     yield _STRUCTURES.critical("urn-present", NOT_NULL, "urn", "every structure has a URN")
     yield _STRUCTURES.critical("kind-present", NOT_NULL, "kind", "every structure has a kind")
     selectors = [Selector.parse(text) for text in publication.source.select]
-    yield from _selected(selectors)
+    yield from _selection_expectations(selectors)
     sentence = "every kind is one of SDMX's information model"
     yield _STRUCTURES.expected("info", "known-kind", IN_SET, "kind", sentence, value_set=[*sorted(PACKAGES)])
     sentence = "every version is made of numbers, such as 1.0 or 2.3.1-draft"
@@ -234,7 +235,7 @@ def structure_expectations(publication: SdmxPublication) -> Iterator[Expected]:
     yield _STRUCTURES.critical("topic-name", REGEX, "topics", sentence, regex=TOPICS)
 
 
-def _selected(selectors: Sequence[Selector]) -> Iterator[Expected]:
+def _selection_expectations(selectors: Sequence[Selector]) -> Iterator[Expected]:
     if selectors and all(selector.agencies for selector in selectors):
         agencies = sorted({agency for selector in selectors for agency in selector.agencies})
         sentence = f"every structure is one of {' or '.join(agencies)}"
@@ -248,29 +249,29 @@ def _selected(selectors: Sequence[Selector]) -> Iterator[Expected]:
 
 
 def _agency_pattern(agency: str) -> str:
-    # `ECB.*` are the agencies below ECB, without ECB itself.
+    # `ECB.*` selects the agencies below ECB, without ECB itself.
     below = agency.removesuffix(".*")
     return re.escape(agency) if below == agency else rf"{re.escape(below)}\..+"
 
 
 def suite(publication: Publication, *, of_snapshot: bool = True, in_turn: bool = False) -> tuple[Expected, ...]:
-    """All expectations of the publication, in the order in which a page shows them.
+    """Returns all expectations of the publication, in the order in which a page shows them.
 
     Args:
-        publication: whose.
-        of_snapshot: also those about what one read found as a whole: volume, shares, age, and none twice.
-        in_turn: rows were told one after the other, so that an entity or a structure may have several.
+        publication: the publication.
+        of_snapshot: includes those about one read as a whole: volume, shares, age, and uniqueness.
+        in_turn: the rows are a sequence of changes, so that an entity or a structure may have several.
     """
-    is_told_once = of_snapshot and not in_turn
+    is_unique = of_snapshot and not in_turn
     return (
         *(run_expectations(publication) if of_snapshot else ()),
-        *(expected for expected in _about_rows(publication) if is_told_once or expected.kind != UNIQUE),
+        *(expected for expected in _row_expectations(publication) if is_unique or expected.kind != UNIQUE),
         *own_expectations(publication),
     )
 
 
-def _about_rows(publication: Publication) -> tuple[Expected, ...]:
+def _row_expectations(publication: Publication) -> tuple[Expected, ...]:
     if isinstance(publication, SdmxPublication):
         return tuple(structure_expectations(publication))
     entities = NgsiPublication.of(publication)
-    return (*entity_expectations(entities), *about_attributes(entities))
+    return (*entity_expectations(entities), *attribute_expectations(entities))

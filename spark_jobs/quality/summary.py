@@ -1,4 +1,4 @@
-"""A run as one row: counts, samples and facts that expectations evaluate beside the rows."""
+"""The summary of a run: counts, samples and facts that expectations judge beside the rows."""
 
 from __future__ import annotations
 
@@ -14,41 +14,40 @@ from contexture.publications import Publication, SdmxPublication
 from contexture.sources.ngsi.rules import catalogue as of_entities
 from contexture.sources.sdmx.rules import catalogue as of_structures
 from contexture.storage.quarantine import SAMPLES, RuleSample, identity_text
-from contexture.storage.quarantine import RuleSample as ConsistencyViolation
 
 ENTITY: Final = ("service_path", "id", "type")
 STRUCTURE: Final = ("urn", "kind")
 
-_LOOKED_AT: Final = 100_000
+_SEARCHED_ROWS: Final = 100_000
 
 
-def warned(rows: Any, counts: Mapping[str, int], named: Sequence[str]) -> dict[str, tuple[RuleSample, ...]]:
-    """The first few of what each rule warned of, as far as single rows tell it.
+def sample_warnings(rows: Any, counts: Mapping[str, int], named: Sequence[str]) -> dict[str, tuple[RuleSample, ...]]:
+    """Returns the first few rows of which each rule warned; rules about the whole snapshot name no rows.
 
     Args:
-        rows: the dataset of what was evaluated, with the column `warnings`: names of rules, with commas.
+        rows: the dataset of the evaluated rows, with the column `warnings`: names of rules, with commas.
         counts: how often each rule warned.
-        named: the columns by which people know a row.
+        named: the columns that identify a row for people.
     """
-    # A dictionary for its order: by attribute, an entity has a row for each of them.
+    # A dictionary, which keeps the order without repetitions, because an entity may have a row for each attribute.
     found: dict[str, dict[str, None]] = {rule: {} for rule in counts}
-    for rule, who in _warnings(rows, named) if counts else ():
+    for rule, identity in _warnings(rows, named) if counts else ():
         if rule in found and len(found[rule]) < SAMPLES:
-            found[rule][who] = None
+            found[rule][identity] = None
             if all(len(names) >= min(SAMPLES, counts[each]) for each, names in found.items()):
                 break
-    return {rule: tuple(RuleSample(identity=who) for who in names) for rule, names in found.items() if names}
+    return {rule: tuple(RuleSample(identity=identity) for identity in names) for rule, names in found.items() if names}
 
 
 def _warnings(rows: Any, named: Sequence[str]) -> Iterator[tuple[str, str]]:
-    looked_at = 0
+    searched = 0
     for batch in rows.to_batches(columns=["warnings", *named], filter=ds.field("warnings").is_valid()):
         for row in batch.to_pylist():
-            who = identity_text(*([""] if len(named) == 2 else []), *(row[name] for name in named))
-            yield from ((rule, who) for rule in row["warnings"].split(","))
-        looked_at += batch.num_rows
-        # Rules about a whole snapshot are no row's: who looks for them among rows looks at all.
-        if looked_at >= _LOOKED_AT:
+            identity = identity_text(*([""] if len(named) == 2 else []), *(row[name] for name in named))
+            yield from ((rule, identity) for rule in row["warnings"].split(","))
+        searched += batch.num_rows
+        # No row names a rule about the whole snapshot, so that a search for one would read all rows.
+        if searched >= _SEARCHED_ROWS:
             return
 
 
@@ -57,14 +56,14 @@ SubjectFrame = Literal["entities", "structures"]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What rows are about.
+    """The kind of objects that rows are about: entities or structures.
 
     Attributes:
-        frame: the name of the frame that has a row for each of them, which is also their name.
-        key: the column that tells which one it is.
+        frame: the name of the frame with a row for each object, which is also the name of the objects.
+        key: the column that identifies an object.
         rules: the row rules about them.
-        rejecting: those of the rules whose error is that of none of them, so that it rejects the run.
-        severities: gives the severity of each rule by a publication's settings.
+        rejecting: the rules that no single object breaks, so that an error rejects the run.
+        severities: returns the severity of each rule for a publication's settings.
     """
 
     frame: SubjectFrame
@@ -79,13 +78,13 @@ STRUCTURES = Subject("structures", "urn", of_structures.RULES, of_structures.REJ
 
 
 def subject_of(publication: Publication) -> Subject:
-    """What the source of a publication holds."""
+    """Returns the kind of objects that a publication reads."""
     return STRUCTURES if isinstance(publication, SdmxPublication) else ENTITIES
 
 
 @dataclass(frozen=True, slots=True)
 class SharedTopic:
-    """A topic of two identities: the one that has it, and the one that got it as well, unless it was refused."""
+    """A topic of two identities: the holder, and the identity that got it as well, unless it was refused."""
 
     topic: str
     identity: str
@@ -95,7 +94,7 @@ class SharedTopic:
 
 @dataclass(frozen=True, slots=True)
 class TranscodedStructure:
-    """A structure that was converted: from and into which media type, and what was lost, if anything."""
+    """A converted structure: its media types before and after, and what was lost, if anything."""
 
     urn: str
     transcoded_from: str
@@ -105,7 +104,7 @@ class TranscodedStructure:
 
 @dataclass(frozen=True, slots=True)
 class ObservedSample:
-    """A structure that breaks a rule about all that is held, and how."""
+    """A structure that breaks a rule about all stored structures, and how."""
 
     rule: str
     urn: str
@@ -118,22 +117,22 @@ class RunSummary:
 
     Attributes:
         read: entities or structures read from the source in this run.
-        accepted: those that passed the row rules, the rows of the frame.
+        accepted: those that passed the row rules, which are the rows of the frame.
         quarantined: those that a row rule refused.
-        in_source: those that the source holds; None: this run could not know.
-        unchanged: those that the target already holds as they are.
-        newest_modified_at: newest modification time that the source showed; None: it showed none. Without a zone it
-            is local time, which is what Spark's `collect` gives.
-        reference_time: what "now" means for this run, the same when it is prepared again.
-        quarantined_by_rule: those refused by the rule that refused them.
+        in_source: those in the source; None if this run could not know.
+        unchanged: those that the target already has unchanged.
+        newest_modified_at: the newest modification time in the source; None if the source has none. Without a zone it
+            is local time, which is what Spark's `collect` returns.
+        reference_time: what "now" means for this run, also if it is prepared again.
+        quarantined_by_rule: quarantined ones by the rule that refused them.
         warnings_by_rule: violations that do not refuse, by rule.
-        of_snapshot: how often the snapshot breaks rules about the whole of it that are errors.
-        retried: only chosen events were tried again, or those of a past interval sent again, so that nothing follows
-            for the source as a whole.
-        collisions: events whose topic is another identity's.
-        collided: the first few of them.
-        notified: how many of those read were told one after the other; one may be among them again and again.
-        broken: a few of what broke each row rule.
+        of_snapshot: how often the snapshot breaks each rule about the whole of it that is an error.
+        retried: only selected events were tried again, or a past interval was sent again, so that nothing follows for
+            the source as a whole.
+        collisions: events whose topic belongs to another identity.
+        collided: the first few collisions.
+        notified: how many of those read were notified; an entity may occur several times.
+        broken: a few samples that broke each row rule.
     """
 
     subject: ClassVar[Subject] = ENTITIES
@@ -152,23 +151,23 @@ class RunSummary:
     collisions: int = 0
     collided: Sequence[SharedTopic] = ()
     notified: int = 0
-    broken: Mapping[str, Sequence[ConsistencyViolation]] = field(default_factory=dict)
+    broken: Mapping[str, Sequence[RuleSample]] = field(default_factory=dict)
 
     @property
     def quarantined_share(self) -> float:
-        """What was quarantined as a share of what the source holds, or of what was read where that is unknown."""
+        """The quarantined share of what is in the source, or of what was read if that is unknown."""
         whole = max(self.in_source or self.read, self.quarantined)
         return self.quarantined / whole if whole else 0.0
 
     @property
     def newest_age_seconds(self) -> float | None:
-        """Seconds from the newest change to the reference time; negative: the change lies ahead of it."""
+        """The seconds from the newest change to the reference time; negative if the change is later."""
         if self.newest_modified_at is None:
             return None
         return self.reference_time.timestamp() - self.newest_modified_at.timestamp()
 
     def row(self) -> dict[str, float | None]:
-        """The row that table expectations see."""
+        """Returns the row that expectations on the summary judge."""
         return {
             "read": self.read,
             "accepted": self.accepted,
@@ -181,7 +180,7 @@ class RunSummary:
         }
 
     def observed(self, column: str) -> str:
-        """What a column of the row says, for people."""
+        """Describes the value of a column of the row for people."""
         if column == "quarantined_share":
             whole = max(self.in_source or self.read, self.quarantined)
             return f"{self.quarantined:,} of {whole:,} {self.subject.frame} ({self.quarantined_share:.2%})"
@@ -198,13 +197,13 @@ class StructureSummary(RunSummary):
     """The counts of a run of a registry.
 
     Attributes:
-        inexpressible: structures that the registry holds and can't write in the form that was asked for.
-        unrouted: accepted structures that no route selects, so that they go nowhere.
+        inexpressible: structures that the registry has and cannot write in the requested format.
+        unrouted: accepted structures that no route selects, so that they are not sent.
         registry_transaction: the newest transaction of the registry that the run includes; None where it has none.
-        transcoded: accepted structures that were converted, because the registry doesn't write them in the form.
+        transcoded: accepted structures that were converted, because the registry does not write them in the format.
         conversions: the first few of them.
-        samples: structures that break rules about all that is held, the first few of each rule.
-        missing: what of a backfill's interval is not among what was read, a sentence each.
+        samples: structures that break rules about all stored structures, the first few of each rule.
+        missing: the parts of a backfill's interval that were not read, a sentence each.
     """
 
     subject: ClassVar[Subject] = STRUCTURES
@@ -219,40 +218,40 @@ class StructureSummary(RunSummary):
 
     @property
     def accepted_share(self) -> float:
-        """Accepted structures as a share of all whose content was asked for."""
-        return self.accepted / self._asked_for if self._asked_for else 1.0
+        """The accepted share of all structures whose content was requested."""
+        return self.accepted / self._requested if self._requested else 1.0
 
     @property
     def dangling(self) -> int:
-        """Structures that refer to something that isn't held."""
-        return self._told("dangling-reference")
+        """The number of structures that refer to something that is not stored."""
+        return self._violations("dangling-reference")
 
     @property
-    def _asked_for(self) -> int:
+    def _requested(self) -> int:
         return self.accepted + self.quarantined + self.inexpressible
 
     @property
     def _unmatched(self) -> int | None:
-        """By how many what was read differs from what the registry lists; None: not all was read."""
-        return None if self.in_source is None else self._told("count-mismatch")
+        """The difference between what was read and what the registry lists; None if not everything was read."""
+        return None if self.in_source is None else self._violations("count-mismatch")
 
-    def _told(self, rule: str) -> int:
+    def _violations(self, rule: str) -> int:
         return self.of_snapshot.get(rule, 0) or self.warnings_by_rule.get(rule, 0)
 
     def row(self) -> dict[str, float | None]:
-        """The row that table expectations see."""
+        """Returns the row that expectations on the summary judge."""
         return {
             **RunSummary.row(self),
-            **{rule: self._told(rule) for rule in self.subject.rejecting},
+            **{rule: self._violations(rule) for rule in self.subject.rejecting},
             "count-mismatch": self._unmatched,
             "accepted_share": self.accepted_share,
             "dangling_share": self.dangling / self.accepted if self.accepted else 0.0,
         }
 
     def observed(self, column: str) -> str:
-        """What a column of the row says, for people."""
+        """Describes the value of a column of the row for people."""
         if column == "accepted_share":
-            return f"{self.accepted:,} of {self._asked_for:,} structures ({self.accepted_share:.2%})"
+            return f"{self.accepted:,} of {self._requested:,} structures ({self.accepted_share:.2%})"
         if column == "dangling_share":
             return f"{self.dangling:,} of {self.accepted:,} structures"
         if column == "count-mismatch":

@@ -1,11 +1,12 @@
-"""The context of a stage: order, settings, folders of the run, and whether every task's result is there.
+"""The context of a stage: order, settings, folders of the run, and the check that every task's result is visible.
 
-They find each other's files by listing a folder. A network share may show a machine the folder as it was half a minute
-ago, and some object stores list late: what is not seen would be taken for gone from the source, or not be sent.
+The driver finds the files of tasks by listing a folder. A network share may show a machine the folder as it was half a
+minute ago, and some object stores list late. A file that is not seen would count as gone from the source, or its events
+would not be sent.
 
-Bodies and hashes never travel back through the JVM: each task writes them to one Parquet file for each folder and run
-of consecutive ordinals, named by its first event, so that the files of a folder, sorted by name, are in order. A
-repeated task writes the same files again.
+Bodies and hashes never return through the JVM. Each task writes them to one Parquet file for each folder and run of
+consecutive ordinals. A file is named by its first event, so that the files of a folder are in order when sorted by
+name. A repeated task writes the same files again.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ _LEAST = 1 << 63
 
 
 def store_of(order: StageOrder) -> PublicationStore:
-    """Returns the store that an order is about."""
+    """Returns the store of the publication of an order."""
     return _open_home(order.home).publication(order.publication.name)
 
 
 @lru_cache(maxsize=4)
 def _open_home(address: str) -> Home:
-    # Opening an address of Amazon's asks where its bucket is.
+    # Opening an address of Amazon S3 requests the region of its bucket.
     return Home(address)
 
 
@@ -59,7 +60,7 @@ class RunFiles:
         self._stack.__exit__(kind, error, trace)
 
     def begin_run(self) -> None:
-        """The next events do not follow on those before: the files are closed."""
+        """Closes the files, because the next events are not the successors of those before."""
         self._stack.close()
         self._open.clear()
 
@@ -70,7 +71,7 @@ class RunFiles:
 
     def _writer(self, folder: StoredFolder, first: Any) -> pq.ParquetWriter:
         if folder.path not in self._open:
-            # Events of what was notified have numbers below zero, which do not sort as text.
+            # Notified events have numbers below zero, which do not sort as text.
             name = f"{first.column('event')[0].as_py() + _LEAST:020d}.parquet"
             writer = folder.table_writer(name, first.schema, compression="lz4")
             self._open[folder.path] = self._stack.enter_context(writer)
@@ -86,15 +87,15 @@ MAXIMUM_RECORD_BYTES = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class StageContext:
-    """One preparation.
+    """The order, outbox, state and folders of one stage, and the settings that follow from its publication.
 
     Attributes:
-        order: what the scheduler asked for.
+        order: the order of the run.
         outbox: id of the outbox that is being made.
-        pointer_json: the state to compare with, as its pointer's JSON.
-        reference_time: the time that rules about age refer to: the end of the pull, never the clock.
+        pointer_json: the pointer of the state to compare with, as JSON.
+        reference_time: the time that rules about age refer to: the end of the read, never the clock.
         in_turn: some of the events were notified, so that each is compared with the one before it, and not with what
-            the target holds before all of them.
+            the target has before all of them.
     """
 
     order: StageOrder
@@ -105,32 +106,32 @@ class StageContext:
 
     @property
     def publication(self) -> Publication:
-        """Whose outbox it is."""
+        """The publication of the run."""
         return self.order.publication
 
     @property
     def everything(self) -> bool:
-        """Whether unchanged events are sent too."""
+        """Whether unchanged events are also sent."""
         return self.order.mode in {"full", "backfill"} or self.order.republish
 
     @property
     def is_backfill(self) -> bool:
-        """Whether a history is sent again, which neither follows on state nor shows what is gone."""
+        """Whether a history is sent again, which neither continues state nor shows what is gone."""
         return self.order.mode == "backfill"
 
     @property
     def skips_outdated(self) -> bool:
-        """Whether what is sent again is left out where the target holds something newer."""
+        """Whether a backfill skips events of which the target has a newer version."""
         return self.is_backfill and self.publication.topics.keep == "latest" and not self.order.replay.sends_outdated
 
     @property
     def judged_rules(self) -> frozenset[str]:
-        """The rules that are not off."""
+        """The row rules that are not off."""
         return frozenset(severities(self.publication.quality.rules))
 
     @property
     def judges_targets(self) -> bool:
-        """Whether it matters what entities refer to; only who reads everything can say that something is not there."""
+        """Whether references of entities are judged; only a full run can know that an entity does not exist."""
         return self.order.mode == "full" and "relationship-target" in self.judged_rules
 
     @property
@@ -140,12 +141,12 @@ class StageContext:
 
     @property
     def landing(self) -> LandingStore:
-        """What the run read."""
+        """The folder of what the run read."""
         return self.store.landing(self.order.run)
 
     @property
     def work(self) -> StoredFolder:
-        """Where intermediate files are until the outbox is complete."""
+        """The folder of intermediate files, until the outbox is complete."""
         return self.store.run(self.order.run).work
 
     @property
@@ -155,7 +156,7 @@ class StageContext:
 
     @property
     def quarantine(self) -> Quarantine:
-        """What the run refuses."""
+        """The quarantine of what the run refuses."""
         return self.store.quarantine(self.outbox)
 
     @property
@@ -165,40 +166,40 @@ class StageContext:
 
     @property
     def maximum_record_bytes(self) -> int:
-        """What the key and value of one record may have together."""
+        """The maximum size of key and value of one record together."""
         return int(self.publication.topics.config.get("max.message.bytes", MAXIMUM_RECORD_BYTES))
 
     @property
     def headers(self) -> tuple[str, ...]:
-        """The headers of records that vary, each a column of what is written."""
-        made = envelope(self.publication)
-        return () if made is None else made.columns
+        """The names of the record headers that vary; each is a column of the shards."""
+        message_envelope = envelope(self.publication)
+        return () if message_envelope is None else message_envelope.columns
 
     @property
     def joins_lines(self) -> bool:
-        """Whether the events of a sub-batch travel as lines of one record."""
+        """Whether the events of a sub-batch are lines of one record."""
         return self.publication.joins_lines
 
 
 def event_number(ordinal: int, part: int) -> int:
-    """One number that orders events: by their object's place in the snapshot, then by their place in the object."""
+    """Returns the number that orders events: by the place of their object, then by their place in the object."""
     return ordinal << PART_BITS | part
 
 
 def check_task_results(found: int, expected: int, what: str) -> None:
-    """Sees that as much is found as there is.
+    """Checks that the storage lists everything that tasks wrote.
 
     Args:
-        found: how many are seen.
-        expected: how many there are, as those tell who wrote them.
+        found: the number that is visible.
+        expected: the number that the tasks wrote.
         what: their name, for people.
 
     Raises:
-        RetriableError: it is not; preparing again begins with nothing.
+        RetriableError: the storage lists fewer; a new preparation starts from nothing.
     """
     if found != expected:
         raise RetriableError(
             f"{found} of {expected} {what} are seen: the storage does not list at once what other processes wrote",
-            next_step="retry the task; if it comes back, let CONTEXTURE_HOME be on a storage that lists what was "
-            "written (a network share: mounted so that folders are not cached)",
+            next_step="retry the task; if it fails again, move CONTEXTURE_HOME to a storage that lists files as soon "
+            "as they are written (a network share: mount it so that folders are not cached)",
         )

@@ -1,6 +1,6 @@
-"""Preparing once: the id of an outbox, and what makes a preparation that was killed start anew.
+"""The preparation of an outbox, done once: its id, and the new start of a preparation that was killed.
 
-Its manifest is written last; when that is there already, nothing is done again.
+The manifest of an outbox is written last. If it exists already, nothing is done again.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from contexture.storage.state import StatePointer
 from spark_jobs.shared.context import StageContext, store_of
 
 
-def run_facts(preparation: StageContext, landing: LandingManifest) -> dict[str, Any]:
-    """Members of the manifest of a prepared outbox."""
-    return _of_order(preparation) | _of_landing(landing)
+def run_facts(context: StageContext, landing: LandingManifest) -> dict[str, Any]:
+    """Returns the members of the manifest that are the same for all kinds of sources."""
+    return _of_order(context) | _of_landing(landing)
 
 
-def _of_order(preparation: StageContext) -> dict[str, Any]:
-    """What was asked for."""
-    order = preparation.order
+def _of_order(context: StageContext) -> dict[str, Any]:
+    """Returns the members that come from the order."""
+    order = context.order
     return {
-        "outbox": preparation.outbox,
+        "outbox": context.outbox,
         "publication": order.publication.name,
         "fingerprint": order.fingerprint,
         "sequence": order.sequence,
         "mode": order.mode,
         "run": order.run,
-        "state_generation": StatePointer.model_validate_json(preparation.pointer_json).generation,
-        "interval": order.interval if preparation.is_backfill else None,
-        "replayed_from": "source" if preparation.is_backfill else None,
+        "state_generation": StatePointer.model_validate_json(context.pointer_json).generation,
+        "interval": order.interval if context.is_backfill else None,
+        "replayed_from": "source" if context.is_backfill else None,
         "topic_prefix": order.replay.topic_prefix,
         "sends_outdated": order.replay.sends_outdated,
     }
 
 
 def _of_landing(landing: LandingManifest) -> dict[str, Any]:
-    """What was read."""
+    """Returns the members that come from the landing."""
     return {
         "landing_digest": landing.digest,
         "received_from": landing.started_at,
@@ -59,14 +59,14 @@ def _of_landing(landing: LandingManifest) -> dict[str, Any]:
 
 
 class Stopwatch:
-    """Seconds by step, in order."""
+    """The seconds of each step, in order."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Counts the block's seconds under `name`."""
+        """Adds the seconds of the block to the step `name`."""
         started = time.monotonic()
         try:
             yield
@@ -74,14 +74,14 @@ class Stopwatch:
             self.seconds[name] = round(self.seconds.get(name, 0.0) + time.monotonic() - started, 3)
 
 
-def prepare_once(preparation: StageContext, make: Callable[[], Manifest]) -> Manifest:
-    """The manifest of an outbox that is `prepared`: the one that is there, or else a new one, written last."""
-    outboxes, records = preparation.store.outboxes, preparation.records
+def prepare_once(context: StageContext, make: Callable[[], Manifest]) -> Manifest:
+    """Returns the stored manifest of the outbox, or makes the outbox and writes its manifest; marks it `prepared`."""
+    outboxes, records = context.store.outboxes, context.records
     if records.has_manifest():
-        manifest = outboxes.manifest(preparation.outbox)
+        manifest = outboxes.manifest(context.outbox)
     else:
-        # A task that was killed may have left half of everything.
-        for folder in (preparation.work, preparation.quarantine, records):
+        # A task that was killed may have left incomplete files.
+        for folder in (context.work, context.quarantine, records):
             folder.remove()
         manifest = make()
         records.write_manifest(manifest)
@@ -90,7 +90,7 @@ def prepare_once(preparation: StageContext, make: Callable[[], Manifest]) -> Man
 
 
 def outbox_id(order: StageOrder, landing_digest: str, generation: int) -> str:
-    """The content-derived id: the same inputs give the same id, and the same bytes."""
+    """Returns the id of an outbox, which is derived from its inputs: the same inputs give the same id and bytes."""
     publication = order.publication
     parts = {
         "publication": publication.name,
@@ -106,8 +106,11 @@ def outbox_id(order: StageOrder, landing_digest: str, generation: int) -> str:
 
 
 def _settings(publication: Publication) -> dict[str, object]:
-    """What outboxes are made by, without the fingerprint. Each id has all keys: a kind of source without one of them
-    counts with its default, so that a key that a kind gains changes no id of the others."""
+    """Returns the settings that change an outbox, but not the fingerprint of the publication.
+
+    Each id includes all keys. A kind of source without one of them has its default, so that a key that one kind gains
+    changes no id of the others.
+    """
     entities = publication if isinstance(publication, NgsiPublication) else None
     publish = publication.publish
     return {
@@ -119,11 +122,17 @@ def _settings(publication: Publication) -> dict[str, object]:
     }
 
 
-def preparation_of(order: StageOrder, landing: LandingManifest, digest: str) -> StageContext:
-    """What is prepared; `digest` is of all that counts of the landing."""
+def build_context(order: StageOrder, landing: LandingManifest, digest: str) -> StageContext:
+    """Builds the context of a stage.
+
+    Args:
+        order: the order of the run.
+        landing: what was read.
+        digest: of everything in the landing that changes the outbox.
+    """
     pointer = store_of(order).state.pointer()
     if not landing.rows:
-        # Runs that find nothing land the same: an outbox that was rejected is not that of the next one.
+        # Empty landings are equal, but the outbox of one run, which may be rejected, is not that of the next.
         digest = f"{digest} {order.run}"
     return StageContext(
         order=order,

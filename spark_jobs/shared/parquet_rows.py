@@ -1,10 +1,10 @@
-"""Rows between Spark and Parquet files of the home.
+"""The rows that Spark reads from and writes to Parquet files of the home.
 
-Below a local path Spark reads and writes them itself. An object store it could only reach through Hadoop's connectors,
-which a plain installation lacks and which want addresses and credentials of their own: there each task reads and writes
+Below a local path Spark reads and writes them itself. It could reach an object store only through Hadoop's connectors,
+which a plain installation lacks and which need addresses and credentials of their own. There each task reads and writes
 its files through `StoredFolder`, as everything else here does.
 
-A piece is a row group of a landing file. Within it as many rows are in memory at once as their bodies allow.
+A unit is a row group of a landing file. Within it the size of bodies limits how many rows are in memory at once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 BYTES_AT_ONCE = 16 << 20
-"""Of bodies in memory; one that is larger is there alone."""
+"""The limit of bodies in memory; a larger body is in memory alone."""
 
 _BODY = "body"
 
@@ -36,7 +36,7 @@ class Unit(NamedTuple):
 
 
 def units_of(folder: StoredFolder) -> tuple[Unit, ...]:
-    """Returns the pieces of a folder, in an order that follows from its files alone."""
+    """Returns the units of a folder, in an order that depends only on its files."""
     found = []
     for name in folder.files(".parquet"):
         with folder.translate_read_errors(name), folder.open_table(name) as file:
@@ -45,7 +45,7 @@ def units_of(folder: StoredFolder) -> tuple[Unit, ...]:
 
 
 def batches_of(folder: StoredFolder, unit: Unit) -> Iterator[Any]:
-    """The rows of a piece as record batches, each small enough for memory."""
+    """Yields the rows of a unit as record batches, each small enough for memory."""
     with (
         folder.translate_read_errors(unit.file),
         folder.open_table(unit.file, pre_buffer=False) as file,
@@ -56,15 +56,15 @@ def batches_of(folder: StoredFolder, unit: Unit) -> Iterator[Any]:
             yield from file.iter_batches(batch_size=rows, row_groups=[unit.group], columns=LANDING.names)
             return
         batches = file.read_row_group(unit.group, columns=LANDING.names).to_batches()
-    # A reader that is open holds the page once more, and Arrow's pool what reading took: a large body some times over.
+    # An open reader keeps the page once more, and Arrow's pool keeps what reading needed: several times a large body.
     pa.default_memory_pool().release_unused()
     yield from batches
 
 
 def _rows_at_once(group: Any) -> int:
     columns = [group.column(number) for number in range(group.num_columns)]
-    held = sum(column.total_uncompressed_size for column in columns if column.path_in_schema == _BODY)
-    return int(max(1, BYTES_AT_ONCE * group.num_rows // max(held, 1)))
+    bytes_of_bodies = sum(column.total_uncompressed_size for column in columns if column.path_in_schema == _BODY)
+    return int(max(1, BYTES_AT_ONCE * group.num_rows // max(bytes_of_bodies, 1)))
 
 
 ROWS_AT_ONCE = 10_000
@@ -72,22 +72,22 @@ _COUNT = "rows long"
 
 
 def write_rows(rows: DataFrame, folder: StoredFolder, schema: pa.Schema) -> None:
-    """Writes a frame to Parquet files in a folder that is not there yet; a task that is done again leaves one file.
+    """Writes a frame to Parquet files in a folder that does not exist yet; a repeated task leaves one file.
 
     Args:
-        rows: what to write.
-        folder: where to.
-        schema: of the files.
+        rows: the frame.
+        folder: the target.
+        schema: the schema of the files.
     """
     if folder.home.is_local:
         with parquet_microseconds(rows.sparkSession):
             rows.write.option("compression", "zstd").parquet(folder.uri)
         return
-    rows.mapInArrow(_writing(folder, schema), _COUNT).collect()
+    rows.mapInArrow(_build_writer(folder, schema), _COUNT).collect()
 
 
 def read_rows(spark: SparkSession, folder: StoredFolder, schema: pa.Schema) -> DataFrame:
-    """The rows of a folder's Parquet files, with the columns of `schema` alone."""
+    """Reads the rows of a folder's Parquet files, with only the columns of `schema`."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     columns = from_arrow_schema(schema)
@@ -95,19 +95,19 @@ def read_rows(spark: SparkSession, folder: StoredFolder, schema: pa.Schema) -> D
         return spark.read.schema(columns).option("pathGlobFilter", "*.parquet").parquet(folder.uri)
     units = units_of(folder)
     slots = max(1, min(len(units), 4 * spark.sparkContext.defaultParallelism))
-    return spark.range(0, len(units), 1, slots).mapInArrow(_reading(folder, units, schema), columns)
+    return spark.range(0, len(units), 1, slots).mapInArrow(_build_reader(folder, units, schema), columns)
 
 
-def _writing(folder: StoredFolder, schema: pa.Schema) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    def write(given: Iterable[Any]) -> Iterator[Any]:
+def _build_writer(folder: StoredFolder, schema: pa.Schema) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    def write(received: Iterable[Any]) -> Iterator[Any]:
         from pyspark import TaskContext
 
-        batches = iter(given)
+        batches = iter(received)
         first = next(batches, None)
         if first is None:
             return
         context, written = TaskContext.get(), 0
-        # Named by the part, so that a second try of a lost task takes the place of the first.
+        # The part number is the name, so that a second attempt of a lost task replaces the file of the first.
         name = f"part-{context.partitionId() if context else 0:05d}.parquet"
         with folder.table_writer(name, schema) as file:
             for batch in chain([first], batches):
@@ -118,18 +118,18 @@ def _writing(folder: StoredFolder, schema: pa.Schema) -> Callable[[Iterable[Any]
     return write
 
 
-def _reading(
+def _build_reader(
     folder: StoredFolder, units: tuple[Unit, ...], schema: pa.Schema
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
     def read(batches: Iterable[Any]) -> Iterator[Any]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from _rows_of(folder, units[number], schema)
+                yield from _read_unit(folder, units[number], schema)
 
     return read
 
 
-def _rows_of(folder: StoredFolder, unit: Unit, schema: pa.Schema) -> Iterator[Any]:
+def _read_unit(folder: StoredFolder, unit: Unit, schema: pa.Schema) -> Iterator[Any]:
     with folder.translate_errors(unit.file), folder.open_table(unit.file) as file:
         for batch in file.iter_batches(ROWS_AT_ONCE, row_groups=[unit.group], columns=schema.names):
             yield from pa.Table.from_batches([batch]).select(schema.names).cast(schema).to_batches()

@@ -1,4 +1,4 @@
-"""Judging once: the stored verdict of an outbox."""
+"""The verdict on an outbox, which is made once and stored."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contexture.storage.publication_store import REPORT_PAGE
 from contexture.storage.replay import list_missing
 from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.frames import AcceptedFrames
-from spark_jobs.quality.report import replay_page
+from spark_jobs.quality.report import render_replay_page
 from spark_jobs.quality.summary import RunSummary
 from spark_jobs.shared.context import store_of
 
@@ -23,14 +23,14 @@ def judge_once(
     summary: Callable[[], RunSummary],
     attributes: AcceptedFrames | None = None,
 ) -> QualityVerdict:
-    """The verdict on one outbox that stands on storage, or else the one that is made now and stands from then on.
+    """Returns the stored verdict on an outbox, or judges the outbox and stores the verdict.
 
     Args:
-        order: the run's.
-        manifest: of the outbox.
-        frames: what was accepted, read only if it is judged now.
-        summary: gives the counts of the run.
-        attributes: of what was accepted, where something is expected of them.
+        order: the order of the run.
+        manifest: the manifest of the outbox.
+        frames: the accepted rows, read only if the outbox is judged now.
+        summary: returns the counts of the run.
+        attributes: the attributes of accepted entities, if the publication has expectations on them.
     """
     outbox = store_of(order).outbox(manifest.outbox)
     if outbox.has_verdict():
@@ -40,21 +40,21 @@ def judge_once(
 
 
 def stored_verdict(order: StageOrder, manifest: Manifest) -> QualityVerdict:
-    """Returns the verdict on storage; for a replay, which has none, it is made now, with the page of the report.
+    """Returns the stored verdict; for a replay, which has none, writes the verdict and the page of the report.
 
-    What a replay sends was judged when it was archived.
+    The records of a replay were judged before they were archived.
     """
     outbox = store_of(order).outbox(manifest.outbox)
     if manifest.mode == "backfill" and not outbox.has_verdict():
-        verdict = _replayed(manifest)
-        report = replay_page(order.publication, manifest, verdict, datetime.now(UTC))
-        # The verdict is last: it says that all of the report is there.
+        verdict = _replay_verdict(manifest)
+        report = render_replay_page(order.publication, manifest, verdict, datetime.now(UTC))
+        # The verdict is written last, because it shows that the report is complete.
         outbox.report.write(REPORT_PAGE, report)
         outbox.write_verdict(verdict)
     return outbox.verdict()
 
 
-def _replayed(manifest: Manifest) -> QualityVerdict:
+def _replay_verdict(manifest: Manifest) -> QualityVerdict:
     some = ExpectationResult(
         name="archive",
         severity="critical",

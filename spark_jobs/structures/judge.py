@@ -15,7 +15,7 @@ from contexture.storage.manifests import LandingManifest, Manifest, QualityVerdi
 from contexture.storage.orders import StageOrder
 from contexture.storage.quarantine import RuleSample as ConsistencyViolation
 from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames
-from spark_jobs.quality.summary import STRUCTURE, ObservedSample, StructureSummary, TranscodedStructure, warned
+from spark_jobs.quality.summary import STRUCTURE, ObservedSample, StructureSummary, TranscodedStructure, sample_warnings
 from spark_jobs.shared.context import store_of
 from spark_jobs.shared.parquet_rows import read_rows
 from spark_jobs.shared.verdict import judge_once
@@ -105,7 +105,7 @@ def _has_several_transactions(rows: Any) -> bool:
 
 def _broken(order: StageOrder, manifest: Manifest) -> dict[str, tuple[ConsistencyViolation, ...]]:
     refused = store_of(order).quarantine(manifest.outbox).samples(manifest.quarantined)
-    return warned(_rows(order), manifest.warnings, STRUCTURE) | refused
+    return sample_warnings(_rows(order), manifest.warnings, STRUCTURE) | refused
 
 
 def _conversions(manifest: Manifest, order: StageOrder) -> tuple[TranscodedStructure, ...]:

@@ -16,7 +16,7 @@ from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import SHARD_FILE
 from spark_jobs.shared.context import StageContext
-from spark_jobs.shared.outbox import Stopwatch, preparation_of, prepare_once
+from spark_jobs.shared.outbox import Stopwatch, build_context, prepare_once
 from spark_jobs.shared.parquet_rows import Unit, units_of
 from spark_jobs.structures.assemble import PLANNED_FILE, QUARANTINED_FILE, SUMMARY, assembly
 from spark_jobs.structures.evaluate import EVENTS, evaluation, unplanned_folder
@@ -48,7 +48,7 @@ def prepare_structures(spark: Any, order: StageOrder, landing: LandingManifest, 
     digest = f"{landing.digest} {landing.complete} {landing.registry_transaction} {order.baseline}"
     if order.mode == "backfill":
         digest = f"{digest} {order.run} {landing.skipped_transactions} {order.replay.to_json().decode()}"
-    preparation = preparation_of(order, landing, digest)
+    preparation = build_context(order, landing, digest)
     return prepare_once(preparation, lambda: _prepare(spark, preparation, landing, watch))
 
 

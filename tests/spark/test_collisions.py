@@ -75,7 +75,7 @@ def test_the_newcomer_is_held_back_and_its_body_kept(preparer: Prepare) -> None:
     assert "topic-collision" not in second.warnings
     (row,) = runs.quarantine(second)
     assert (row["body"], row["rule"], row["severity"]) == (orjson.dumps(newcomer), "topic-collision", "error")
-    assert row["message"] == f"the topic {SHARED} is that of {LEFT}"
+    assert row["message"] == f"the topic {SHARED} belongs to {LEFT}"
     assert RIGHT not in runs.held()
     assert collided(second, runs)[0]["refused"] is True
 

@@ -44,7 +44,7 @@ def topics(manifest: Manifest, runs: Preparer) -> list[str]:
     return sorted(record["topic"] for record in runs.records(manifest))
 
 
-def told(manifest: Manifest, runs: Preparer) -> list[tuple[str, float | None]]:
+def sent_speeds(manifest: Manifest, runs: Preparer) -> list[tuple[str, float | None]]:
     """Key's id and speed of each record, sorted; None for a tombstone."""
     pairs = []
     for record in runs.records(manifest):
@@ -94,25 +94,25 @@ def test_only_what_changed_is_sent_again_unless_all_is_asked_for(preparer: Prepa
     changes = runs.concluded([car(1, 10, modified=seconds(1)), car(2, 25), car(3, 30)])
     full = runs.concluded([car(1, 10), car(2, 25), car(3, 30)], mode="full")
 
-    assert told(changes, runs) == [("car2", 25), ("car3", 30)]
+    assert sent_speeds(changes, runs) == [("car2", 25), ("car3", 30)]
     assert (changes.accepted, changes.unchanged, changes.upserts) == (3, 1, 2)
-    assert told(full, runs) == [("car1", 10), ("car2", 25), ("car3", 30)]
+    assert sent_speeds(full, runs) == [("car1", 10), ("car2", 25), ("car3", 30)]
 
 
-TOLD_AGAIN = {"kind": "ngsi", "connection": "c", "service": "vehicles", "suppress_unchanged": False}
+SENDS_UNCHANGED = {"kind": "ngsi", "connection": "c", "service": "vehicles", "suppress_unchanged": False}
 
 
 def test_what_was_written_again_without_a_change_is_sent_where_that_is_wanted(preparer: Prepare) -> None:
-    runs = preparer(source=TOLD_AGAIN)
+    runs = preparer(source=SENDS_UNCHANGED)
     runs.concluded([car(1, 10), car(2, 20)])
 
     read_again = runs.concluded([car(1, 10), car(2, 20)])
     rewritten = runs.concluded([car(1, 10, modified=seconds(1)), car(2, 20)])
     seen_again = runs.concluded([car(1, 10, modified=seconds(1)), car(2, 20)])
 
-    assert told(read_again, runs) == []
-    assert told(rewritten, runs) == [("car1", 10)]
-    assert told(seen_again, runs) == []
+    assert sent_speeds(read_again, runs) == []
+    assert sent_speeds(rewritten, runs) == [("car1", 10)]
+    assert sent_speeds(seen_again, runs) == []
 
 
 def timed(value: object, minute: int) -> dict[str, object]:
@@ -121,7 +121,7 @@ def timed(value: object, minute: int) -> dict[str, object]:
 
 
 def test_an_attribute_changes_when_it_says_so_itself(preparer: Prepare) -> None:
-    runs = preparer(source=TOLD_AGAIN, topics={"data_model": "dm-by-attribute"})
+    runs = preparer(source=SENDS_UNCHANGED, topics={"data_model": "dm-by-attribute"})
     first = runs.concluded([{**car(1, 10), "speed": timed(10, 0), "colour": timed("red", 0)}])
 
     later = {**car(1, 10, modified=seconds(7)), "speed": timed(10, 7), "colour": timed("red", 0)}
@@ -150,7 +150,7 @@ def test_an_entity_absent_in_two_runs_gets_a_tombstone_and_leaves_the_state(prep
     third = runs.concluded([car(1, 10)])
 
     assert (first.records, first.absent, first.deletes) == (0, 1, 0)
-    assert told(second, runs) == [("car2", None)]
+    assert sent_speeds(second, runs) == [("car2", None)]
     assert (topics(second, runs), second.deletes) == ([f"{PREFIX}car2xffffcar"], 1)
     assert (third.records, third.absent) == (0, 0)
     assert list(runs.held()) == [identity(1)]
@@ -170,7 +170,7 @@ def test_entities_that_said_when_they_end_need_no_second_absence_and_no_confirma
     gone = runs.concluded([car(1, 10)])
 
     assert (prolonged.upserts, prolonged.unchanged) == (0, 19)
-    assert told(gone, runs) == [(f"car{number}", None) for number in sorted(range(3, 20), key=str)]
+    assert sent_speeds(gone, runs) == [(f"car{number}", None) for number in sorted(range(3, 20), key=str)]
     assert (gone.deletes, gone.absent) == (17, 1)
     assert set(runs.held()) == {identity(1), identity(2)}
 
@@ -226,7 +226,7 @@ def test_an_entity_that_was_absent_and_comes_back_broken_is_seen_and_withheld(pr
 ASIDE = {"on_failure": "dead-letter", "shards": 1}
 
 
-def test_what_went_to_the_dead_letters_is_told_again_until_it_is_sent(preparer: Prepare) -> None:
+def test_what_went_to_the_dead_letters_is_prepared_again_until_it_is_sent(preparer: Prepare) -> None:
     runs = preparer(publish=ASIDE)
     runs.concluded([car(1, 10), car(2, 20)])
     refused = runs.prepare([car(1, 10), car(2, 25), car(3, 30)])
@@ -235,7 +235,7 @@ def test_what_went_to_the_dead_letters_is_told_again_until_it_is_sent(preparer: 
 
     again = runs.concluded([car(1, 10), car(2, 25), car(3, 30)])
 
-    assert told(refused, runs) == told(again, runs) == [("car2", 25), ("car3", 30)]
+    assert sent_speeds(refused, runs) == sent_speeds(again, runs) == [("car2", 25), ("car3", 30)]
     assert withheld == {identity(1): (False, 1), identity(2): (True, 1)}
     assert runs.held("withheld", "sequence") == {
         identity(1): (False, 1),
@@ -251,11 +251,11 @@ def test_what_went_to_the_dead_letters_and_is_as_before_needs_nothing(preparer: 
 
     back = runs.concluded([car(1, 10)])
 
-    assert told(back, runs) == []
+    assert sent_speeds(back, runs) == []
     assert runs.held("withheld", "sequence") == {identity(1): (False, 1)}
 
 
-def test_a_deletion_that_went_to_the_dead_letters_is_told_again(preparer: Prepare) -> None:
+def test_a_deletion_that_went_to_the_dead_letters_is_prepared_again(preparer: Prepare) -> None:
     runs = preparer(publish=ASIDE)
     runs.concluded([car(1, 10), car(2, 20)])
     runs.concluded([car(1, 10)])
@@ -264,7 +264,7 @@ def test_a_deletion_that_went_to_the_dead_letters_is_told_again(preparer: Prepar
 
     again = runs.concluded([car(1, 10)])
 
-    assert told(gone, runs) == told(again, runs) == [("car2", None)]
+    assert sent_speeds(gone, runs) == sent_speeds(again, runs) == [("car2", None)]
     assert list(runs.held()) == [identity(1)]
 
 
@@ -362,7 +362,7 @@ def test_a_repeated_entity_is_sent_once_as_it_was_last(preparer: Prepare) -> Non
 
     manifest = runs.concluded([car(1, 12, modified=seconds(2)), car(2, 20), car(1, 11, modified=seconds(1))])
 
-    assert told(manifest, runs) == [("car1", 12), ("car2", 20)]
+    assert sent_speeds(manifest, runs) == [("car1", 12), ("car2", 20)]
     assert (manifest.accepted, manifest.repeated, manifest.upserts) == (2, 1, 2)
 
 
@@ -375,7 +375,7 @@ def test_an_entity_whose_id_is_no_text_is_quarantined_under_the_one_it_landed_wi
     assert topics(manifest, runs) == [f"{PREFIX}car1xffffcar"]
 
 
-def test_what_is_no_json_is_quarantined_and_stops_nobody(preparer: Prepare) -> None:
+def test_what_is_no_json_is_quarantined_and_stops_no_other_entity(preparer: Prepare) -> None:
     runs = preparer(quality={"max_quarantined_share": 1.0})
     broken = [
         b'{"id":"car2\\ud800","type":"car"}',
@@ -386,7 +386,7 @@ def test_what_is_no_json_is_quarantined_and_stops_nobody(preparer: Prepare) -> N
 
     manifest = runs.prepare([car(1, 10), *broken, car(6, 60)])
 
-    assert told(manifest, runs) == [("car1", 10), ("car6", 60)]
+    assert sent_speeds(manifest, runs) == [("car1", 10), ("car6", 60)]
     assert manifest.quarantined == {"body": 4}
     assert [row["body"] for row in runs.quarantine(manifest)] == broken
 
@@ -397,7 +397,7 @@ def test_contradicting_entities_are_both_quarantined(preparer: Prepare) -> None:
 
     manifest = runs.concluded([car(1, 10), car(2, 25), car(1, 11)])
 
-    assert told(manifest, runs) == [("car2", 25)]
+    assert sent_speeds(manifest, runs) == [("car2", 25)]
     assert manifest.quarantined == {"duplicate": 2}
     assert (manifest.accepted, manifest.unchanged, manifest.quarantined_entities) == (1, 0, 2)
     assert [(row["id"], row["rule"]) for row in runs.quarantine(manifest)] == [("car1", "duplicate")] * 2
@@ -409,7 +409,7 @@ def test_where_a_contradiction_is_no_error_the_last_content_is_sent_and_counted(
 
     manifest = runs.concluded([car(1, 10), car(2, 25), car(1, 11)])
 
-    assert told(manifest, runs) == [("car1", 11), ("car2", 25)]
+    assert sent_speeds(manifest, runs) == [("car1", 11), ("car2", 25)]
     assert (manifest.quarantined, manifest.warnings, manifest.repeated) == ({}, {"duplicate": 2}, 1)
 
 
@@ -420,7 +420,7 @@ def test_what_kafka_would_refuse_is_quarantined(preparer: Prepare) -> None:
 
     manifest = runs.prepare([large, long, car(3, 30)])
 
-    assert told(manifest, runs) == [("car3", 30)]
+    assert sent_speeds(manifest, runs) == [("car3", 30)]
     assert manifest.quarantined == {"size": 1, "topic-length": 1}
     assert sorted((row["rule"], row["id"][:4]) for row in runs.quarantine(manifest)) == [
         ("size", "car1"),
@@ -428,7 +428,7 @@ def test_what_kafka_would_refuse_is_quarantined(preparer: Prepare) -> None:
     ]
 
 
-def test_more_attributes_than_can_be_told_apart_are_quarantined_and_not_cut_off(preparer: Prepare) -> None:
+def test_more_attributes_than_can_be_numbered_are_quarantined_and_not_cut_off(preparer: Prepare) -> None:
     runs = preparer(topics={"data_model": "dm-by-attribute"}, quality={"rules": {"size": "off"}})
     attributes = {f"a{number}": {"type": "Number", "value": 1} for number in range(4097)}
 
@@ -485,7 +485,7 @@ def test_too_many_deletions_stop_the_run_until_they_are_confirmed(preparer: Prep
     assert held_up is not None
     assert (held_up.count, held_up.held, held_up.limit) == (3, 4, 1)
     assert sorted(orjson.loads(each)[2] for each in held_up.identities) == ["car1", "car2", "car3"]
-    assert told(confirmed, runs) == [("car1", None), ("car2", None), ("car3", None)]
+    assert sent_speeds(confirmed, runs) == [("car1", None), ("car2", None), ("car3", None)]
 
 
 def test_an_incomplete_or_empty_landing_deletes_nothing(preparer: Prepare) -> None:
@@ -610,13 +610,13 @@ def test_an_event_that_a_storage_does_not_list_yet_is_not_left_unsent(
 ) -> None:
     runs, assembled = preparer(publish={"shards": 1}), prepare.assemble
 
-    def listed_late(spark: SparkSession, preparation: StageContext) -> Any:
-        folder = rendered_folder(preparation.work, 0)
+    def listed_late(spark: SparkSession, context: StageContext) -> Any:
+        folder = rendered_folder(context.work, 0)
         folder.remove(folder.files(".parquet")[0])
-        return assembled(spark, preparation)
+        return assembled(spark, context)
 
     monkeypatch.setattr(prepare, "assemble", listed_late)
     with pytest.raises(RetriableError, match="0 of 2 rendered events are seen"):
         runs.prepare([car(1, 10), car(2, 20)])
     monkeypatch.setattr(prepare, "assemble", assembled)
-    assert told(runs.again("run1"), runs) == [("car1", 10), ("car2", 20)]
+    assert sent_speeds(runs.again("run1"), runs) == [("car1", 10), ("car2", 20)]

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from contexture.publications import Publication
 from contexture.storage.manifests import ExpectationResult, QualityVerdict
 from contexture.storage.quarantine import RuleSample as ConsistencyViolation
-from spark_jobs.quality.report import ObservedResult, Report, page
+from spark_jobs.quality.report import ObservedResult, Report, render_page
 from spark_jobs.quality.summary import ObservedSample, RunSummary, SharedTopic, StructureSummary, TranscodedStructure
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -58,7 +58,7 @@ def rendered(*, success: bool = True, severity: str = "critical", raised: str | 
         broken={"attr-shape": (ConsistencyViolation(identity="/4wheels car1 car", message="speed has no value"),)},
     )
     findings = [ObservedResult(result, (HOSTILE,))]
-    return page(Report(publication, HOSTILE, summary, verdict, findings, NOON, 2.34)).decode()
+    return render_page(Report(publication, HOSTILE, summary, verdict, findings, NOON, 2.34)).decode()
 
 
 def test_the_page_needs_no_network() -> None:
@@ -94,7 +94,7 @@ def test_rules_are_shown_with_a_few_that_broke_them() -> None:
     assert "<li><code>/4wheels car1 car</code>: speed has no value</li>" in rendered()
 
 
-def test_an_expectation_that_raised_is_told_from_one_that_fails() -> None:
+def test_an_expectation_that_raised_is_distinguished_from_one_that_fails() -> None:
     assert "! raised" in rendered(success=False, raised="no such column")
     assert "✗ fails" in rendered(success=False)
 
@@ -132,7 +132,9 @@ def test_a_registry_has_structures_and_no_entities() -> None:
         samples=[ObservedSample("dangling-reference", "urn:a<b>", "'urn:c' isn't held")],
     )
     verdict = QualityVerdict(outbox="000000000007-abc", approved=True, results=(result,))
-    text = page(Report(publication, "manual__1", summary, verdict, [ObservedResult(result)], NOON, 2.34)).decode()
+    text = render_page(
+        Report(publication, "manual__1", summary, verdict, [ObservedResult(result)], NOON, 2.34)
+    ).decode()
     assert re.search("entit", text, re.IGNORECASE) is None
     assert re.findall(r"<dt>([^<]+)</dt><dd>(?:<code>)?([^<]+)<", text) == [
         ("Run", "manual__1"),
@@ -156,11 +158,11 @@ def test_a_registry_has_structures_and_no_entities() -> None:
 def test_what_a_backfill_lacks_is_listed() -> None:
     publication = Publication.model_construct(name="structures", description="")
     known = {"read": 2, "accepted": 2, "quarantined": 0, "in_source": None, "unchanged": 0, "newest_modified_at": None}
-    lacking = "transaction 2 of the registry, which the registry's log doesn't tell"
+    lacking = "transaction 2 of the registry, which the registry's log does not contain"
     verdict = QualityVerdict(outbox="000000000007-abc", approved=True, results=())
     for missing, shown in (((), False), ((lacking, "<b>"), True)):
         summary = StructureSummary(**known, reference_time=NOON, missing=missing)  # type: ignore[arg-type]
-        text = page(Report(publication, "backfill__1", summary, verdict, [], NOON, 2.34)).decode()
+        text = render_page(Report(publication, "backfill__1", summary, verdict, [], NOON, 2.34)).decode()
         assert ("Missing, and not made up" in text) == shown
         assert ("<li>transaction 2 of the registry," in text) == shown
         assert ("<li>&lt;b&gt;</li>" in text) == shown
@@ -177,7 +179,7 @@ def test_converted_structures_are_shown_with_what_they_lost() -> None:
     )
     verdict = QualityVerdict(outbox="000000000007-abc", approved=True, results=())
 
-    text = page(Report(publication, "manual__1", summary, verdict, [], NOON, 2.34)).decode()
+    text = render_page(Report(publication, "manual__1", summary, verdict, [], NOON, 2.34)).decode()
 
     assert "<dt>Converted</dt><dd>2</dd>" in text
     assert "<td><code>urn:x=A:B(1.0)</code></td><td><code>application/xml</code></td><td>name[fr] 6</td>" in text

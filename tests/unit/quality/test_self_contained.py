@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from contexture.storage.file_tree import FileTree
 from contexture.storage.folder import StoredFolder
-from spark_jobs.quality.data_docs import copy, self_contained
+from spark_jobs.quality.data_docs import copy_data_docs, make_self_contained
 
 PAGE = """<!DOCTYPE html>
 <html>
@@ -50,7 +50,7 @@ class Seen(HTMLParser):
 
 @pytest.fixture(scope="module")
 def rewritten() -> str:
-    return self_contained(PAGE)
+    return make_self_contained(PAGE)
 
 
 def test_nothing_is_loaded_and_nothing_runs(rewritten):
@@ -92,7 +92,7 @@ def test_each_page_has_its_style_and_forbids_everything_else(rewritten):
     ],
 )
 def test_an_address_that_leads_elsewhere_or_runs_is_left_out(address):
-    assert "href" not in self_contained(f'<body><a href="{address}">x</a>').split("</style>")[-1]
+    assert "href" not in make_self_contained(f'<body><a href="{address}">x</a>').split("</style>")[-1]
 
 
 _ANY = st.text(alphabet=st.characters(codec="utf-8"), max_size=60)
@@ -121,7 +121,7 @@ _ANY = st.text(alphabet=st.characters(codec="utf-8"), max_size=60)
     )
 )
 def test_no_markup_makes_it_load_or_run_anything(pieces):
-    text = self_contained("<html><head></head><body>" + "".join(pieces))
+    text = make_self_contained("<html><head></head><body>" + "".join(pieces))
     for name, attributes in Seen(text).elements:
         assert name not in {"script", "link", "img", "iframe", "object", "embed", "base", "form"}
         assert not [key for key in attributes if key.startswith("on") or key in {"src", "srcset", "action"}]
@@ -144,7 +144,7 @@ def test_the_index_leads_to_what_was_judged_and_says_how_it_ended(tmp_path: Path
     (site / "static").mkdir()
     (site / "static" / "logo.png").write_bytes(b"png")
     docs = StoredFolder(FileTree(str(tmp_path / "home")), "data_docs")
-    copy(site, validations, docs)
+    copy_data_docs(site, validations, docs)
     index = docs.read("index.html").decode()
     assert 'href="validations/entities/__none__/20260301T120000.0Z/all.html">entities</a></td><td>1 of 2</td>' in index
     assert 'href="expectations/entities.html"' in index

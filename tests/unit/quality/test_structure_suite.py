@@ -33,7 +33,7 @@ def test_a_publication_that_says_nothing_has_the_expectations_that_always_hold()
     ]
 
 
-def test_changes_told_in_turn_may_tell_one_structure_twice() -> None:
+def test_a_sequence_of_changes_may_have_one_structure_twice() -> None:
     names = [expected.name for expected in suite(registry_publication(), in_turn=True)]
     assert "unique-urn" not in names
     assert "urn-present" in names
@@ -56,7 +56,7 @@ def test_some_dangling_references_are_let_pass() -> None:
     by_name = {each.name: each for each in suite(registry_publication())}
     assert by_name["dangling-reference"].kwargs == {"column": "dangling_share", "max_value": 0.01}
     assert by_name["dangling-reference"].description == (
-        "at most 0.01 of the structures refer to something that isn't held"
+        "at most 0.01 of the structures refer to something that is not stored"
     )
 
 
@@ -166,5 +166,5 @@ def summary(**counts: object) -> StructureSummary:
         ({}, "in_source", 100, "100 in the source"),
     ],
 )
-def test_counts_are_told_in_words(counts: dict[str, object], column: str, value: float | None, shown: str) -> None:
+def test_counts_are_described_in_words(counts: dict[str, object], column: str, value: float | None, shown: str) -> None:
     assert (summary(**counts).row()[column], summary(**counts).observed(column)) == (value, shown)

@@ -1,4 +1,4 @@
-"""References to what nobody has."""
+"""References to an id that no entity has."""
 
 from __future__ import annotations
 

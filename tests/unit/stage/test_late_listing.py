@@ -17,7 +17,7 @@ from spark_jobs.shared.context import StageContext, event_number
 
 
 @pytest.fixture
-def preparation(tmp_path: Path) -> StageContext:
+def context(tmp_path: Path) -> StageContext:
     order = StageOrder(
         publication=publication(),
         fingerprint=fingerprint(publication()),
@@ -29,9 +29,9 @@ def preparation(tmp_path: Path) -> StageContext:
     return StageContext(order, "outbox1", StatePointer().to_json(), NOON)
 
 
-def write_rows(preparation: StageContext, name: str, *events: tuple[int, int]) -> None:
+def write_rows(context: StageContext, name: str, *events: tuple[int, int]) -> None:
     """Narrow rows of events, each an object and a part of it."""
-    schema = evaluated_schema(preparation)
+    schema = evaluated_schema(context)
     row = {
         "verdict": 0,
         "received_at": NOON,
@@ -46,17 +46,17 @@ def write_rows(preparation: StageContext, name: str, *events: tuple[int, int]) -
         {**row, "event": event_number(*event), "part": event[1], "identity_hash": bytes(16), "entity_hash": bytes(16)}
         for event in events
     ]
-    evaluated_folder(preparation).write_table(f"{name}.parquet", pa.Table.from_pylist(rows, schema=schema))
+    evaluated_folder(context).write_table(f"{name}.parquet", pa.Table.from_pylist(rows, schema=schema))
 
 
-def test_rows_of_all_that_was_landed_are_planned_with(preparation: StageContext) -> None:
-    write_rows(preparation, "read", (0, 0), (0, 1), (1, 0))
-    write_rows(preparation, "notified", (-7, 0), (-6, 0), (-6, 1))
-    found = narrow_rows(preparation, 4)
+def test_rows_of_all_that_was_landed_are_planned_with(context: StageContext) -> None:
+    write_rows(context, "read", (0, 0), (0, 1), (1, 0))
+    write_rows(context, "notified", (-7, 0), (-6, 0), (-6, 1))
+    found = narrow_rows(context, 4)
     assert (found.num_rows, found.column_names) == (6, NARROW)
 
 
-def test_a_file_that_is_not_listed_yet_is_not_taken_for_what_is_gone(preparation: StageContext) -> None:
-    write_rows(preparation, "0", (0, 0), (1, 0), (1, 1))
+def test_a_file_that_is_not_listed_yet_is_not_taken_for_what_is_gone(context: StageContext) -> None:
+    write_rows(context, "0", (0, 0), (1, 0), (1, 1))
     with pytest.raises(RetriableError, match="2 of 5 landed objects are seen"):
-        narrow_rows(preparation, 5)
+        narrow_rows(context, 5)

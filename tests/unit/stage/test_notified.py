@@ -19,7 +19,7 @@ from contexture.storage.inbox_writer import InboxWriter
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
 from fakes.failing_storage import FailingStorage, KilledError
-from spark_jobs.entities.notifications import land_notifications, nothing_read
+from spark_jobs.entities.notifications import empty_landing, land_notifications
 
 FIRST = -(1 << 36)
 CARS = publication()
@@ -42,7 +42,7 @@ def landed(storage: Home, run: str = "run1", claim: InboxClaim | None = None) ->
         storage.publication("vehicles"),
         asked,
         claim or storage.publication("vehicles").inbox.claim(),
-        nothing_read(asked),
+        empty_landing(asked),
     )
 
 
@@ -112,7 +112,7 @@ def test_what_can_no_longer_be_read_lands_for_the_row_rules_to_refuse(storage: H
 
 def test_a_pull_without_notifications_stays_as_it_is(storage: Home) -> None:
     asked = order(storage).model_copy(update={"mode": "full"})
-    read = nothing_read(asked)
+    read = empty_landing(asked)
     assert land_notifications(storage.publication("vehicles"), asked, InboxClaim(), read) is read
     assert not storage.exists("vehicles/landing/run1")
 

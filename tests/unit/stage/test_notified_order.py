@@ -18,7 +18,7 @@ from contexture.publications import fingerprint
 from contexture.sources.ngsi.notifications.notification import NotifiedEntity
 from contexture.storage.home import Home
 from contexture.storage.orders import StageOrder
-from spark_jobs.entities.notifications import land_notifications, nothing_read
+from spark_jobs.entities.notifications import empty_landing, land_notifications
 from spark_jobs.entities.sequence import NotifiedOrder
 
 CARS = publication()
@@ -113,7 +113,7 @@ def test_swapped_notifications_land_in_order(tmp_path: Path, first: str | None) 
     notify(storage, *([first.encode()] if first else []), body(deleted), body(created))
 
     land_notifications(
-        storage.publication("vehicles"), asked, storage.publication("vehicles").inbox.claim(), nothing_read(asked)
+        storage.publication("vehicles"), asked, storage.publication("vehicles").inbox.claim(), empty_landing(asked)
     )
 
     rows = pq.read_table(storage.path("vehicles/landing/r/part-notified.parquet")).sort_by("ordinal").to_pylist()

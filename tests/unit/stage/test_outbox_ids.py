@@ -10,7 +10,7 @@ from builders.outboxes import NOON, publication
 from contexture.publications import fingerprint
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
-from spark_jobs.shared.outbox import preparation_of
+from spark_jobs.shared.outbox import build_context
 
 
 def outbox_of(home: Path, run: str, *, rows: int) -> str:
@@ -39,7 +39,7 @@ def outbox_of(home: Path, run: str, *, rows: int) -> str:
         files={},
         digest="of no files",
     )
-    return preparation_of(order, landing, landing.digest).outbox
+    return build_context(order, landing, landing.digest).outbox
 
 
 @pytest.mark.parametrize("rows", [0, 3])

@@ -11,7 +11,7 @@ import pytest
 from builders.states import NOON, Held, state_table, write_files
 from contexture.events import identity_hash
 from contexture.storage.home import Home
-from spark_jobs.entities.rows import outdated
+from spark_jobs.entities.rows import find_outdated
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_time_decides_and_where_it_does_not_the_run_that_sent_it(
         }
     )
 
-    assert outdated(snapshot, reader, 5).tolist() == ([0] if is_outdated else [])
+    assert find_outdated(snapshot, reader, 5).tolist() == ([0] if is_outdated else [])
 
 
 def test_nothing_held_is_newer_than_nothing(tmp_path: Path) -> None:
@@ -53,4 +53,4 @@ def test_nothing_held_is_newer_than_nothing(tmp_path: Path) -> None:
     moments = pa.nulls(1, pa.timestamp("us", tz="UTC"))
     columns = {"identity_hash": hashes, "entity_hash": hashes, "modified_at": moments, "notified": [False]}
 
-    assert outdated(pa.table(columns), state.reader(write_files(state)), 5).tolist() == []
+    assert find_outdated(pa.table(columns), state.reader(write_files(state)), 5).tolist() == []

@@ -19,8 +19,8 @@ def test_a_narrow_row_ends_with_the_columns_that_quality_asks_for(tmp_path: Path
     order = StageOrder(
         publication=ranged, fingerprint=fingerprint(ranged), home=str(tmp_path), run="run1", mode="full", sequence=1
     )
-    preparation = StageContext(order, "outbox1", StatePointer().to_json(), NOON)
-    assert evaluated_schema(preparation).names == [*NarrowRow._fields[:-1], "type_speed", "value_speed"]
+    context = StageContext(order, "outbox1", StatePointer().to_json(), NOON)
+    assert evaluated_schema(context).names == [*NarrowRow._fields[:-1], "type_speed", "value_speed"]
 
 
 def test_a_rendered_row_lacks_its_shard_and_ends_with_headers() -> None:

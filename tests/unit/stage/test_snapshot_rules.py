@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from spark_jobs.entities.snapshot_rules import across_paths, drifting, mismatch
+from spark_jobs.entities.snapshot_rules import count_across_paths, count_mismatch, count_unusual_types
 
 
 def table(columns: list[str], *rows: tuple[str | None, ...]) -> Any:
@@ -24,7 +24,7 @@ def table(columns: list[str], *rows: tuple[str | None, ...]) -> Any:
     ],
 )
 def test_an_id_and_type_in_several_paths_count_once(rows: list[tuple[str, ...]], found: int):
-    assert across_paths(table(["service_path", "id", "type"], *rows)) == found
+    assert count_across_paths(table(["service_path", "id", "type"], *rows)) == found
 
 
 @pytest.mark.parametrize(
@@ -37,11 +37,11 @@ def test_an_id_and_type_in_several_paths_count_once(rows: list[tuple[str, ...]],
     ],
 )
 def test_who_differs_from_most_of_its_type_drifts(rows: list[tuple[str | None, ...]], found: int):
-    assert drifting(table(["type", "type_speed"], *rows), "type_speed") == found
+    assert count_unusual_types(table(["type", "type_speed"], *rows), "type_speed") == found
 
 
 @pytest.mark.parametrize(
     ("met", "counted", "found"), [(3, 3, 0), (2, 3, 1), (4, 3, 1), (9990, 10_000, 0), (9989, 10_000, 11), (0, 0, 0)]
 )
 def test_a_count_may_differ_by_a_thousandth(met: int, counted: int, found: int):
-    assert mismatch(met, counted) == found
+    assert count_mismatch(met, counted) == found

@@ -19,7 +19,7 @@ from contexture.records.topics.collisions import IdentityIndex
 from contexture.storage.home import Home
 from contexture.storage.schemas import STATE
 from contexture.storage.state import StateReader
-from spark_jobs.entities.collisions import find_collisions, refusing
+from spark_jobs.entities.collisions import find_collisions, mark_quarantined
 
 Event = tuple[str, str, str] | tuple[str, str, str, AttributeName]
 GROUPING = (
@@ -69,10 +69,10 @@ def holding(home: Path, owner: Publication, *events: Event) -> StateReader:
     for event in events:
         who, attribute = identity(event)
         key = identity_key(who, attribute)
-        told = {"identity_hash": identity_hash(key), "entity_hash": identity_hash(identity_key(who)), "identity": key}
+        hashes = {"identity_hash": identity_hash(key), "entity_hash": identity_hash(identity_key(who)), "identity": key}
         where = {"topics": namer(who, attribute and attribute.name), "key": key, "content_hash": bytes(32)}
         flags = {"modified_at": NOON, "withheld": False, "sequence": 1, "removed": False}
-        rows.append({**told, **where, **flags})
+        rows.append({**hashes, **where, **flags})
     return state.reader(write_files(state, pa.Table.from_pylist(rows, schema=STATE)))
 
 
@@ -102,7 +102,9 @@ def test_of_a_run_the_first_has_the_topic(tmp_path: Path, policy: str, refused: 
 
 
 @pytest.mark.parametrize(("policy", "refused"), [("warn", False), ("quarantine", True)])
-def test_who_has_the_topic_in_state_has_it_whoever_comes_first(tmp_path: Path, policy: str, refused: bool) -> None:
+def test_who_has_the_topic_in_state_keeps_it_from_one_that_comes_first(
+    tmp_path: Path, policy: str, refused: bool
+) -> None:
     owner = cars(collision=policy)
     reader = holding(tmp_path, owner, LEFT, OTHER)
 
@@ -111,7 +113,7 @@ def test_who_has_the_topic_in_state_has_it_whoever_comes_first(tmp_path: Path, p
     assert found(owner, [LEFT, OTHER], reader) == []
 
 
-def test_those_that_share_it_in_state_both_stay_and_are_told(tmp_path: Path) -> None:
+def test_those_that_share_it_in_state_both_stay_and_are_reported(tmp_path: Path) -> None:
     owner = cars(collision="quarantine")
     reader = holding(tmp_path, owner, LEFT, RIGHT)
 
@@ -211,7 +213,7 @@ def test_only_what_is_sent_is_looked_at(tmp_path: Path) -> None:
 
 
 def test_a_refused_event_has_no_content(tmp_path: Path) -> None:
-    rows = refusing(snapshot(cars(), LEFT, RIGHT), [1])
+    rows = mark_quarantined(snapshot(cars(), LEFT, RIGHT), [1])
 
     assert rows.column("verdict").to_pylist() == [ChangeKind.SEND, ChangeKind.QUARANTINED]
     assert rows.column("content_hash").to_pylist() == [bytes(32), None]
