@@ -11,7 +11,7 @@ import pytest
 
 from contexture.errors import ConfigurationError
 from contexture.operations.actions import doctor
-from contexture.operations.actions.doctor import Point, PointFound, run_checks
+from contexture.operations.actions.doctor import Point, PointOutcome, run_checks
 from contexture.operations.airflow_client import AirflowClient
 
 FILE = "name: vehicles\nsource: {kind: ngsi, connection: city, service: a, service_path: /b}\n"
@@ -102,7 +102,7 @@ def test_missing_and_unfitting_packages_are_named(monkeypatch):
 
 
 def test_an_error_of_ours_is_a_bad_point_with_its_next_step():
-    def look() -> PointFound:
+    def look() -> PointOutcome:
         raise ConfigurationError("it is not there", next_step="put it there")
 
     (found,) = run_checks([Point("thing", look)])

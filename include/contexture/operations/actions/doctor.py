@@ -35,11 +35,11 @@ from contexture.storage.home import Home
 if TYPE_CHECKING:
     from contexture.sending.ledger_copies import LedgerCopies
 
-Verdict = Literal["ok", "warning", "error", "skipped"]
+PointStatus = Literal["ok", "warning", "error", "skipped"]
 
 
 @dataclass(frozen=True, slots=True)
-class PointFound:
+class PointOutcome:
     """One point.
 
     Attributes:
@@ -48,7 +48,7 @@ class PointFound:
         remedy: what to do; empty where nothing need be done.
     """
 
-    verdict: Verdict
+    verdict: PointStatus
     detail: str
     remedy: str = ""
 
@@ -58,14 +58,14 @@ class Point:
     """Something to look at."""
 
     name: str
-    look: Callable[[], PointFound]
+    look: Callable[[], PointOutcome]
 
 
 class PointResult(StoredDocument):
     """A point that was looked at, and the seconds it took."""
 
     name: str
-    verdict: Verdict
+    verdict: PointStatus
     detail: str
     remedy: str
     seconds: float
@@ -96,11 +96,11 @@ def run_checks(points: Iterable[Point]) -> Iterator[PointResult]:
         )
 
 
-def _looked(point: Point) -> PointFound:
+def _looked(point: Point) -> PointOutcome:
     try:
         return point.look()
     except ContextureError as error:
-        return PointFound("error", error.message, error.next_step)
+        return PointOutcome("error", error.message, error.next_step)
 
 
 CopiesOf = Callable[[Publication], "LedgerCopies | None"]
@@ -125,19 +125,19 @@ def ledger_points(
             yield Point(f"ledgers over {connection}", _looked_at(published, asked))
 
 
-def _looked_at(publications: list[Publication], copies_of: CopiesOf) -> Callable[[], PointFound]:
-    def look() -> PointFound:
+def _looked_at(publications: list[Publication], copies_of: CopiesOf) -> Callable[[], PointOutcome]:
+    def look() -> PointOutcome:
         try:
             found = [copies for each in publications if (copies := copies_of(each)) is not None]
         except ContextureError as error:
             # The connection's own point says what is wrong with it.
-            return PointFound("skipped", error.message)
+            return PointOutcome("skipped", error.message)
         weak = [copies for copies in found if copies.weakness]
         if weak:
-            return PointFound(
+            return PointOutcome(
                 "warning", "; ".join(each.weakness for each in weak), "; ".join(each.remedy for each in weak)
             )
-        return PointFound("ok", f"{len(found)} ledgers have as many replicas as they need or the cluster can give")
+        return PointOutcome("ok", f"{len(found)} ledgers have as many replicas as they need or the cluster can give")
 
     return look
 
@@ -171,24 +171,24 @@ def installation_points(*, try_connections: bool, timeout_seconds: float) -> Ite
     yield Point("Airflow", _airflow)
 
 
-def _storage() -> PointFound:
+def _storage() -> PointOutcome:
     storage = environment.open_home()
     said = "" if os.environ.get(HOME_VARIABLE) else f" ({HOME_VARIABLE} is not set)"
     apart = _write_and_read(storage)
     if abs(apart) > _CLOCK_SECONDS:
         way = "behind" if apart < 0 else "ahead of"
-        return PointFound(
+        return PointOutcome(
             "warning",
             f"{storage.root} can be written, and its clock is {abs(apart):.0f} s {way} this machine's",
             "let both follow a time server: retention goes by the times of files",
         )
     if "://" in storage.root:
-        return PointFound("ok", f"{storage.root} can be written{said}")
+        return PointOutcome("ok", f"{storage.root} can be written{said}")
     free = shutil.disk_usage(storage.root).free
     detail = f"{storage.root} can be written, {free / (1 << 30):.1f} GiB free{said}"
     if free < _LEAST_FREE_BYTES:
-        return PointFound("warning", detail, "make room, or shorten retention.archive_days")
-    return PointFound("ok", detail)
+        return PointOutcome("warning", detail, "make room, or shorten retention.archive_days")
+    return PointOutcome("ok", detail)
 
 
 def _write_and_read(storage: Home) -> float:
@@ -217,40 +217,40 @@ def _apart(at: datetime | None, before: float, after: float) -> float:
     return min(written - before, 0.0) + max(written - after, 0.0)
 
 
-def _publications() -> PointFound:
+def _publications() -> PointOutcome:
     loaded = discover(publications_folder())
     broken = [each.path.name for each in loaded if each.publication is None]
     if broken:
-        return PointFound("error", f"{len(broken)} can't be used: {', '.join(broken)}", "run: contexture check")
+        return PointOutcome("error", f"{len(broken)} can't be used: {', '.join(broken)}", "run: contexture check")
     if not loaded:
-        return PointFound(
+        return PointOutcome(
             "warning",
             f"there is none in {publications_folder()}",
             f"write one, or set {FOLDER_VARIABLE} as Airflow has it",
         )
-    return PointFound("ok", f"{len(loaded)} in {publications_folder()}")
+    return PointOutcome("ok", f"{len(loaded)} in {publications_folder()}")
 
 
-def _formats() -> PointFound:
+def _formats() -> PointOutcome:
     """Looks at what the next runs read first."""
     storage = environment.open_home()
     names = environment.publications(storage)
     for name in names:
         storage.publication(name).check_formats()
     if not names:
-        return PointFound("ok", f"no publication has files in {storage.root} yet")
-    return PointFound("ok", f"the files of {len(names)} publications are of this Contexture's formats")
+        return PointOutcome("ok", f"no publication has files in {storage.root} yet")
+    return PointOutcome("ok", f"the files of {len(names)} publications are of this Contexture's formats")
 
 
-def _tables() -> PointFound:
+def _tables() -> PointOutcome:
     tables = OperationsReader(environment.open_home())
     if tables.problem and tables.problem != NO_TABLES:
-        return PointFound(
+        return PointOutcome(
             "error", tables.problem, "see CONTEXTURE_DATABASE; runs go on without the tables, but no page shows them"
         )
     url = database_url(environment.open_home().root)
     if url is None:
-        return PointFound(
+        return PointOutcome(
             "warning",
             f"there are none, and never will be: {DATABASE_VARIABLE} is not set, and an object store has no place",
             f"set {DATABASE_VARIABLE} to the URL of a PostgreSQL, as the services of Airflow have it",
@@ -258,7 +258,7 @@ def _tables() -> PointFound:
     found = inspect_schema(url)
     if not found.is_known:
         raise unknown_tables(str(found.found))
-    return PointFound("ok", tables.address or "not there yet: the first run makes them")
+    return PointOutcome("ok", tables.address or "not there yet: the first run makes them")
 
 
 def _named_connections() -> dict[str, str]:
@@ -276,16 +276,16 @@ def _connections_of(publication: Publication) -> dict[str, str]:
     return named
 
 
-def _connection(connection_id: str, service: str, timeout_seconds: float | None) -> Callable[[], PointFound]:
-    def look() -> PointFound:
+def _connection(connection_id: str, service: str, timeout_seconds: float | None) -> Callable[[], PointOutcome]:
+    def look() -> PointOutcome:
         if environment.read(connection_id) is None:
-            return PointFound(
+            return PointOutcome(
                 "skipped",
                 f"{environment.variable_of(connection_id)} is not set here",
                 "if it is kept in Airflow's database or a secrets backend, test it on the Contexture page",
             )
         if timeout_seconds is None:
-            return PointFound("skipped", "it is there, and was not tried")
+            return PointOutcome("skipped", "it is there, and was not tried")
         from contexture.operations.actions.connection_check import check_connection
 
         return _result_of(check_connection(connection_id, service=service, timeout_seconds=timeout_seconds))
@@ -293,32 +293,32 @@ def _connection(connection_id: str, service: str, timeout_seconds: float | None)
     return look
 
 
-def _result_of(outcome: CheckOutcome) -> PointFound:
+def _result_of(outcome: CheckOutcome) -> PointOutcome:
     failed = [step for step in outcome.steps if step.passed is False]
     if not failed and outcome.passed:
-        return PointFound("ok", f"{outcome.target}: {len(outcome.steps)} steps work")
+        return PointOutcome("ok", f"{outcome.target}: {len(outcome.steps)} steps work")
     detail = "; ".join(f"{step.name}: {step.detail}" for step in failed) or "could not be reached"
     remedy = next((step.remedy for step in failed if step.remedy), "")
-    return PointFound(
+    return PointOutcome(
         "error", f"{outcome.target}: {detail}", remedy or f"run: contexture connection test {outcome.connection}"
     )
 
 
-def _airflow() -> PointFound:
+def _airflow() -> PointOutcome:
     if not os.environ.get(URL_VARIABLE):
-        return PointFound("skipped", f"{URL_VARIABLE} is not set", "set it to look at Airflow's pools and DAGs too")
+        return PointOutcome("skipped", f"{URL_VARIABLE} is not set", "set it to look at Airflow's pools and DAGs too")
     airflow = AirflowClient(AirflowCredentials.from_environment())
     missing = sorted(set(POOLS) - airflow.pools())
     if missing:
-        return PointFound(
+        return PointOutcome(
             "error",
             f"it has no pools {', '.join(missing)}, and tasks of a missing pool never start",
             "run: contexture pools > pools.json; airflow pools import pools.json",
         )
     paused = airflow.is_paused("resynchronise")
     if paused:
-        return PointFound("warning", "the DAG resynchronise is paused", "resume it: it starts what is owed a run")
-    return PointFound("ok", "its pools are there, and resynchronise is not paused")
+        return PointOutcome("warning", "the DAG resynchronise is paused", "resume it: it starts what is owed a run")
+    return PointOutcome("ok", "its pools are there, and resynchronise is not paused")
 
 
 _OLDEST, _NEWEST = (3, 11), (3, 13)
@@ -347,23 +347,23 @@ def machine_points() -> tuple[Point, ...]:
     )
 
 
-def _python() -> PointFound:
+def _python() -> PointOutcome:
     detail = f"{platform.python_version()} ({sys.executable})"
     if _OLDEST <= sys.version_info[:2] <= _NEWEST:
-        return PointFound("ok", detail)
-    return PointFound("error", detail, "install with Python 3.11, 3.12 or 3.13")
+        return PointOutcome("ok", detail)
+    return PointOutcome("error", detail, "install with Python 3.11, 3.12 or 3.13")
 
 
-def _packages() -> PointFound:
+def _packages() -> PointOutcome:
     wrong = [*_unmet(metadata.requires("contexture") or ()), *_in_the_way()]
     if wrong:
-        return PointFound(
+        return PointOutcome(
             "error", "; ".join(wrong), "install again from uv.lock (`make install`), into an environment of its own"
         )
     shown = ", ".join(
         f"{name} {metadata.version(name)}" for name in ("apache-airflow", "pyspark", "great-expectations")
     )
-    return PointFound("ok", f"Contexture {metadata.version('contexture')}, {shown}")
+    return PointOutcome("ok", f"Contexture {metadata.version('contexture')}, {shown}")
 
 
 def _unmet(requirements: list[str] | tuple[()]) -> Iterator[str]:
@@ -384,61 +384,61 @@ def _in_the_way() -> Iterator[str]:
     yield from (f"{name} is installed and does not fit" for name in _IN_THE_WAY if name in installed)
 
 
-def _java() -> PointFound:
+def _java() -> PointOutcome:
     from contexture.java.runtime import find_java
 
     found = find_java()
-    return PointFound("ok", f"{found.version}, from {found.origin} ({found.home})")
+    return PointOutcome("ok", f"{found.version}, from {found.origin} ({found.home})")
 
 
-def _spark_python() -> PointFound:
+def _spark_python() -> PointOutcome:
     given = os.environ.get("PYSPARK_PYTHON")
     if given is None or os.path.realpath(given) == os.path.realpath(sys.executable):
-        return PointFound("ok", "this one")
-    return PointFound(
+        return PointOutcome("ok", "this one")
+    return PointOutcome(
         "warning",
         f"PYSPARK_PYTHON is {given}",
         "leave it out, unless the Python there has the same minor version and the same packages",
     )
 
 
-def _open_files() -> PointFound:
+def _open_files() -> PointOutcome:
     limit, highest = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY or limit >= _FEWEST_FILES:
-        return PointFound("ok", f"{limit} at once")
-    return PointFound(
+        return PointOutcome("ok", f"{limit} at once")
+    return PointOutcome(
         "warning",
         f"{limit} at once (may be raised to {highest})",
         f"raise it to {_FEWEST_FILES} or more (`ulimit -n`, LimitNOFILE of the service) for Airflow and Kafka",
     )
 
 
-def _ports() -> PointFound:
+def _ports() -> PointOutcome:
     try:
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
             listener.listen(1)
             with socket.create_connection(listener.getsockname(), timeout=2):
-                return PointFound("ok", "this machine can listen on 127.0.0.1, and reach itself")
+                return PointOutcome("ok", "this machine can listen on 127.0.0.1, and reach itself")
     except OSError as error:
-        return PointFound(
+        return PointOutcome(
             "error",
             f"this machine can not reach itself on 127.0.0.1: {error.strerror or type(error).__name__}",
             "let processes bind and reach 127.0.0.1: Spark's driver and its workers talk there",
         )
 
 
-def _clock() -> PointFound:
+def _clock() -> PointOutcome:
     state = clock_state()
     if state is None:
-        return PointFound("skipped", "this system does not report whether its clock is synchronised")
+        return PointOutcome("skipped", "this system does not report whether its clock is synchronised")
     if state == _CLOCK_UNKNOWN:
-        return PointFound(
+        return PointOutcome(
             "warning",
             "nothing keeps this machine's clock right, as far as its system knows",
             "let it follow a time server (chrony, systemd-timesyncd): certificates, tokens and retention go by it",
         )
-    return PointFound("ok", "it follows a time server")
+    return PointOutcome("ok", "it follows a time server")
 
 
 def clock_state() -> int | None:
@@ -451,11 +451,11 @@ def clock_state() -> int | None:
     return state if state >= 0 else None
 
 
-def _byte_code() -> PointFound:
+def _byte_code() -> PointOutcome:
     if os.environ.get("PYTHONDONTWRITEBYTECODE"):
-        return PointFound(
+        return PointOutcome(
             "warning",
             "PYTHONDONTWRITEBYTECODE is set",
             "unset it: every task is a process, and would compile Airflow and Spark again",
         )
-    return PointFound("ok", "is kept")
+    return PointOutcome("ok", "is kept")
