@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -20,17 +21,18 @@ from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.clients import transactional_producer
 from contexture.kafka.errors import FencedError, SendAgainError
 from contexture.kafka.interfaces import OpenProducer, Place
-from contexture.kafka.producer import ProducerSession, open_session
+from contexture.kafka.producer import ABORTED_KEY, ProducerSession, open_session
 from contexture.kafka.settings import ClientSettings
-from contexture.sending.interfaces import HiddenPort, LedgerPort
+from contexture.sending.interfaces import HiddenPort, LedgerPort, OffsetSpan
 from contexture.sending.ledger import LedgerEntry, SenderNames, commit_row
 from contexture.sending.open_transactions import LOOK_AGAIN_SECONDS
 from contexture.sending.resume import FENCED_WAITS_SECONDS, sequence_taken
+from contexture.sending.shard_records import Fingerprint, fingerprint
 from contexture.sending.unfinished import GRACE_SECONDS
 
 _LOG: Final = logging.getLogger(__name__)
 # The marker of an abort may be left out too.
-_CLEARINGS: Final = 3
+_CLEARINGS: Final = 5
 _Done = TypeVar("_Done")
 
 
@@ -41,10 +43,12 @@ class ClaimReport:
     Attributes:
         claimed: shards whose earlier senders were fenced and whose ledger now has the outbox's sequence.
         superseded: a later outbox was sent already: nothing may be sent of this one.
+        is_sent_in_part: records of the outbox are committed, so its senders have begun.
     """
 
     claimed: tuple[int, ...]
     superseded: bool
+    is_sent_in_part: bool = False
 
 
 @dataclass
@@ -86,35 +90,55 @@ class Claims:
                 if not self._in_session(shard, partial(self._claim_shard, shard, outbox, sequence)):
                     return ClaimReport(tuple(claimed), superseded=True)
                 claimed.append(shard)
-        return ClaimReport(tuple(claimed), superseded=False)
+        begun = any(entry.outbox == outbox and entry.position > 0 for entry in entries.values() if entry)
+        return ClaimReport(tuple(claimed), superseded=False, is_sent_in_part=begun)
 
     def clear(self, topics: Collection[str], hidden: HiddenPort) -> None:
         """Aborts what earlier senders left undecided in topics, because readers see nothing behind it.
 
         `topics` are those that outboxes went to, or go to next. Call it when all shards are claimed: then no sender is
-        left that could end it.
+        left that could end it. The senders of the next outbox cannot: they have other transactional ids.
 
         Raises:
-            RetriableError, FencedError, BrokersAwayError: as of `claim`.
+            RetriableError: partitions are hidden still, after five aborts.
+            FencedError, BrokersAwayError: as of `claim`.
         """
+        spans = self._undecided(topics, hidden)
         for _ in range(_CLEARINGS):
-            places = self._undecided(topics, hidden)
-            if not places:
+            if not spans:
                 return
-            _LOG.warning("%d partitions hold back their readers, the first is %s[%d]", len(places), *places[0])
-            for shard in range(self.ledger.partitions()):
-                mark = self.names.transactional_id(shard).encode()
-                # A shard that left nothing undecided there aborts its own mark alone.
-                self._in_session(shard, partial(ProducerSession.abort_in, places=places, mark=mark))
+            _LOG.warning("%d partitions hide records from their readers, the first is %s[%d]", len(spans), *min(spans))
+            for shard, places in self._left_by(spans, hidden.firsts(spans)).items():
+                self._in_session(shard, partial(ProducerSession.abort_in, places=places, mark=self._mark(shard)))
+            spans = self._undecided(topics, hidden)
+        if spans:
+            raise _still_hidden(len(spans), *min(spans))
 
-    def _undecided(self, topics: Collection[str], hidden: HiddenPort) -> list[Place]:
+    def _left_by(self, places: Iterable[Place], firsts: Mapping[Place, Fingerprint]) -> Mapping[int, list[Place]]:
+        """Returns by shard the partitions where it may have left a transaction undecided.
+
+        A record does not show its sender, so each shard aborts there. An aborted mark does show it, and then no other
+        shard aborts, because the marker of each abort can be lost too.
+        """
+        marks = {fingerprint(ABORTED_KEY, self._mark(shard)): shard for shard in range(self.ledger.partitions())}
+        left = defaultdict[int, list[Place]](list)
+        for place in sorted(places):
+            sender = marks.get(firsts[place]) if place in firsts else None
+            for shard in marks.values() if sender is None else [sender]:
+                left[shard].append(place)
+        return left
+
+    def _mark(self, shard: int) -> bytes:
+        return self.names.transactional_id(shard).encode()
+
+    def _undecided(self, topics: Collection[str], hidden: HiddenPort) -> Mapping[Place, OffsetSpan]:
         """Returns the partitions that hide records, once markers had time to be written."""
-        waited, places = 0.0, sorted(hidden.spans(topics))
-        while places and waited < GRACE_SECONDS:
+        waited, spans = 0.0, hidden.spans(topics)
+        while spans and waited < GRACE_SECONDS:
             self.sleep(LOOK_AGAIN_SECONDS)
             waited += LOOK_AGAIN_SECONDS
-            places = sorted(hidden.spans({topic for topic, _ in places}))
-        return places
+            spans = hidden.spans({topic for topic, _ in spans})
+        return spans
 
     def set_log_start(self, outbox: str, sequence: int, transaction: int) -> int:
         """Records in the ledger that no instance sends what a registry did up to a transaction.
@@ -175,6 +199,15 @@ class Claims:
             raise _try_again(failure.error) from failure
         finally:
             session.close()
+
+
+def _still_hidden(partitions: int, topic: str, partition: int) -> RetriableError:
+    return RetriableError(
+        f"a transaction hides the records of {partitions} partitions, the first is {topic}[{partition}], and aborting "
+        f"it {_CLEARINGS} times changed nothing",
+        next_step="clear the task: it aborts again; if that does not help, another program has it open, or the brokers "
+        "lose markers (search their logs for 'likely deleted already')",
+    )
 
 
 def _order_of(entry: LedgerEntry | None, outbox: str, sequence: int) -> str:

@@ -280,7 +280,8 @@ class KafkaTarget:
         used = {shard.shard for shard in manifest.shards if shard.records} if clears is None else set()
         claims = self._claims()
         claimed = claims.claim(manifest.outbox, manifest.sequence, shards=len(manifest.shards), used=used)
-        if clears and claimed.claimed and not claimed.superseded:
+        # Not only where something was claimed now: a gate may be killed between the claim and its end.
+        if clears and not claimed.superseded and not claimed.is_sent_in_part:
             aside = self._publication.dead_letter_topic
             claims.clear({*clears, aside} if aside else clears, OpenTransactions(self._settings, self._broker_wait()))
         return not claimed.superseded

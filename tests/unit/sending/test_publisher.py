@@ -7,7 +7,9 @@ from confluent_kafka import KafkaError
 
 from contexture.errors import DefectError, RejectedError, RetriableError
 from contexture.kafka import BrokersAwayError, ClientSettings, FencedError, KafkaConfigurationError, SequenceTakenError
+from contexture.kafka.producer import ABORTED_KEY
 from contexture.sending import Claims, Publisher, SenderNames
+from contexture.sending.interfaces import OffsetSpan
 from contexture.sending.shard_records import fingerprint
 from contexture.sending.testing import MemoryShard, OutboxRow
 from fakes.clock import TickingClock
@@ -557,6 +559,43 @@ def test_what_senders_of_an_abandoned_outbox_left_hidden_is_aborted_by_each_shar
 
 def test_topics_of_others_are_not_cleared(cluster):
     assert cleared(cluster, {"bikes"}) == ([], [])
+
+
+class StaysHidden(FakeHidden):
+    """Kafka loses the marker of every abort."""
+
+    def spans(self, topics):
+        return {("t", 2): OffsetSpan(4, 9)}
+
+
+def test_what_is_still_hidden_after_five_aborts_keeps_the_next_outbox_from_being_sent(cluster):
+    """Its senders could never end it: the transaction is of a transactional id that none of them has."""
+    claims = Claims(SETTINGS, NAMES, FakeLedger(cluster, NAMES), open_producer=cluster.open_producer, sleep=[].append)
+    claims.claim("new", 2, shards=2, used=[])
+    cluster.aborted.clear()
+    with pytest.raises(RetriableError, match=r"1 partitions, the first is t\[2\].*clear the task"):
+        claims.clear({"t"}, StaysHidden(cluster))
+    assert [places for places in cluster.aborted if places] == [[("t", 2)]] * 10
+
+
+def test_where_a_lost_abort_hides_records_only_its_own_shard_aborts(cluster):
+    """Each abort may lose its marker in its turn."""
+    claims = Claims(SETTINGS, NAMES, FakeLedger(cluster, NAMES), open_producer=cluster.open_producer, sleep=[].append)
+    claims.claim("new", 2, shards=2, used=[])
+    cluster.aborted.clear()
+    hidden = StaysHidden(cluster)
+    hidden.first = {("t", 2): fingerprint(ABORTED_KEY, NAMES.transactional_id(1).encode())}
+    with pytest.raises(RetriableError):
+        claims.clear({"t"}, hidden)
+    assert [places for places in cluster.aborted if places] == [[("t", 2)]] * 5
+
+
+def test_a_claim_says_whether_records_of_its_outbox_are_committed(cluster, publisher):
+    claims = Claims(SETTINGS, NAMES, FakeLedger(cluster, NAMES), open_producer=cluster.open_producer)
+    assert not claims.claim("new", 2, shards=2, used=[]).is_sent_in_part
+    assert not claims.claim("new", 2, shards=2, used=[]).is_sent_in_part
+    publisher.publish(MemoryShard(ROWS, outbox_id="new", sequence=2, shard=1))
+    assert claims.claim("new", 2, shards=2, used=[]).is_sent_in_part
 
 
 def test_the_ledgers_row_is_given_to_the_client_when_its_records_are_with_the_brokers(cluster, publisher):
