@@ -89,7 +89,7 @@ class Instance:
         finally:
             self.publication = strict
 
-    def held_back(self) -> int:
+    def quarantined(self) -> int:
         """Returns how many structures of concluded runs were refused, and not retried since."""
         concluded = [each.outbox for each in self._outboxes.all() if each.status == "concluded"]
         return sum(

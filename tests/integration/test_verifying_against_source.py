@@ -21,7 +21,7 @@ from contexture.kafka import TopicRecord, read_committed
 from contexture.operations.verification.against_source import verify_against_source
 from contexture.operations.verification.broker_view import BrokerView, open_broker_view
 from contexture.operations.verification.result import VerificationResult
-from contexture.operations.verification.source_comparison import ABSENT, BEHIND, CHANGED, HELD_BACK
+from contexture.operations.verification.source_comparison import ABSENT, BEHIND, CHANGED, QUARANTINED
 from contexture.operations.verification.source_view import Met
 from contexture.operations.verification.topics import KafkaTopics, TopicSnapshot
 from contexture.publications import Publication
@@ -252,7 +252,7 @@ def test_a_quarantined_entity_is_rightly_absent_or_old(city: City) -> None:
 
     found = city.compared(owner)
 
-    assert (found.differences, found.unjudged, found.compared) == (NOTHING, {HELD_BACK: 1}, {"source": 4})
+    assert (found.differences, found.unjudged, found.compared) == (NOTHING, {QUARANTINED: 1}, {"source": 4})
 
 
 def test_a_source_that_is_not_read_completely_gives_no_verdict(city: City) -> None:

@@ -158,7 +158,7 @@ class OpenTransactions:
             if not hiding or are_own(self.firsts(hiding)):
                 return stable
             if self._broker_wait.now() - started >= longest_open_seconds:
-                raise held_back(len(hiding), *min(hiding))
+                raise hidden_records_error(len(hiding), *min(hiding))
             time.sleep(LOOK_AGAIN_SECONDS)
 
     def _newest(
@@ -224,7 +224,7 @@ def places_until(hidden: HiddenPort, ends: Mapping[Place, int]) -> dict[Place, O
     }
 
 
-def held_back(partitions: int, topic: str, partition: int) -> RetriableError:
+def hidden_records_error(partitions: int, topic: str, partition: int) -> RetriableError:
     """Returns the error for records that a transaction before them hides for longer than any may be open."""
     return RetriableError(
         f"readers don't see the records that were sent to {partitions} partitions, the first is {topic}[{partition}]: "

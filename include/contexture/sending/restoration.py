@@ -25,7 +25,7 @@ from contexture.kafka.reader import TopicRecord
 from contexture.sending.dead_letters import position_of
 from contexture.sending.interfaces import HiddenPort, OffsetSpan
 from contexture.sending.ledger import LedgerEntry
-from contexture.sending.open_transactions import LOOK_AGAIN_SECONDS, held_back, places_until
+from contexture.sending.open_transactions import LOOK_AGAIN_SECONDS, hidden_records_error, places_until
 from contexture.sending.pieces import split_by_transaction, topics_until
 from contexture.sending.shard_records import Fingerprint, ShardRecords, TopicKey, fingerprint
 
@@ -105,7 +105,7 @@ class Restoration:
                 return own
             ends = {place: ends[place] for place in hiding}
             if self.clock() - started >= self.longest_open_seconds:
-                raise held_back(len(hiding), *min(hiding))
+                raise hidden_records_error(len(hiding), *min(hiding))
             self.sleep(LOOK_AGAIN_SECONDS)
         return []
 

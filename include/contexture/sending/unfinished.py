@@ -22,7 +22,7 @@ from contexture.kafka.interfaces import Place
 from contexture.kafka.producer import ProducerSession
 from contexture.sending.interfaces import HiddenPort, LedgerPort, OffsetSpan
 from contexture.sending.ledger import LedgerEntry, commit_row
-from contexture.sending.open_transactions import LOOK_AGAIN_SECONDS, held_back, places_until
+from contexture.sending.open_transactions import LOOK_AGAIN_SECONDS, hidden_records_error, places_until
 from contexture.sending.pieces import split_by_transaction
 from contexture.sending.resume import ResumePoint
 from contexture.sending.shard_records import Fingerprint, ShardRecords, TopicKey
@@ -176,7 +176,7 @@ class TransactionRecovery:
                     spans = {place: spans[place] for place in self.hidden.matching(spans, sought)}
                 self._check_firsts(spans, sought)
             if spans and waited >= self.longest_open_seconds:
-                raise held_back(len(spans), *min(spans))
+                raise hidden_records_error(len(spans), *min(spans))
             ends = {place: ends[place] for place in spans}
             if ends:
                 self.sleep(_LOOK_SECONDS if sought is None else LOOK_AGAIN_SECONDS)
@@ -186,7 +186,7 @@ class TransactionRecovery:
         firsts = self.hidden.firsts(spans)
         own = [place for place, first in firsts.items() if first in sent.get(place[0], ())]
         if own:
-            raise SendAgainError(held_back(len(own), *min(own)), counted=False)
+            raise SendAgainError(hidden_records_error(len(own), *min(own)), counted=False)
 
     def _are_own(self, firsts: Mapping[Place, Fingerprint]) -> bool:
         return len(self.records.own(firsts, self.records.before(self.records.reader.records))) == len(firsts)

@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from contexture.errors import ConfigurationError, ContextureError, DefectError
 from contexture.monitoring.rows import RunRow
 from contexture.operations.actions import interventions
-from contexture.operations.status.quarantine import QuarantinedByRule, held_back
+from contexture.operations.status.quarantine import QuarantinedByRule, read_quarantine
 from contexture.operations.status.sources import Sources
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationStore
@@ -254,7 +254,7 @@ def shown_before(sources: Sources, name: str, action: str, outbox: str) -> Confi
     store = sources.home.publication(name)
     status = store.outboxes.status(_one_step(outbox))
     if action == "retry-quarantine":
-        return ConfirmationFacts(held=held_back(store, status))
+        return ConfirmationFacts(held=read_quarantine(store, status))
     sends = store.attempts.of_outbox(outbox)
     failed = ", ".join(f"shard {each.shard}: {each.describe()}" for each in sends)
     state = f"{status.status}, {status.steps[-1].reason}"

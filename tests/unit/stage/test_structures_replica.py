@@ -189,7 +189,7 @@ def test_what_a_rule_refused_is_there_once_it_was_tried_again(examples: int, has
             (instance,) = world.instances
             instance.retry(registry_publication(source=SHRINKING, quality=LENIENT))
             assert world.replica() == world.expected()
-            assert (instance.held_back(), instance.withheld()) == (0, [])
+            assert (instance.quarantined(), instance.withheld()) == (0, [])
 
     holds()
 

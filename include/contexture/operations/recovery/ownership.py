@@ -248,12 +248,12 @@ def _selection(publication: NgsiPublication) -> Callable[[ContextIdentity], bool
 
 _SCHEMA: Final = """
 CREATE TABLE found (place BLOB, partition INT, topic TEXT, key BLOB, identity BLOB, entity_hash BLOB, content BLOB,
-    refers TEXT, left_alone TEXT, PRIMARY KEY (place, partition)) WITHOUT ROWID;
+    refers TEXT, unclaimed TEXT, PRIMARY KEY (place, partition)) WITHOUT ROWID;
 CREATE TABLE known (identity_hash BLOB PRIMARY KEY) WITHOUT ROWID;
 """
 _FOUND: Final = "INSERT OR REPLACE INTO found VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _ROWS: Final = (
-    "SELECT identity, entity_hash, topic, key, content, refers FROM found WHERE left_alone IS NULL "
+    "SELECT identity, entity_hash, topic, key, content, refers FROM found WHERE unclaimed IS NULL "
     "ORDER BY identity, topic, partition"
 )
 
@@ -315,10 +315,10 @@ class LastRecords:
         row = (record.topic, record.key, *owned, content.content, json.dumps(content.references), None)
         self._database.execute(_FOUND, (place, record.partition, *row))
 
-    def left_alone(self) -> dict[str, int]:
-        """How many keys were left alone, by reason."""
+    def count_unclaimed(self) -> dict[str, int]:
+        """Returns of how many keys nothing is made, by reason."""
         rows = self._database.execute(
-            "SELECT left_alone, COUNT(*) FROM found WHERE left_alone IS NOT NULL GROUP BY 1 ORDER BY 1"
+            "SELECT unclaimed, COUNT(*) FROM found WHERE unclaimed IS NOT NULL GROUP BY 1 ORDER BY 1"
         )
         return {str(why): int(count) for why, count in rows}
 

@@ -139,7 +139,7 @@ class Rebuilding:
             found=count,
             with_content=with_content,
             samples=tuple(samples),
-            left_alone=self._gathering.left_alone(),
+            left_alone=self._gathering.count_unclaimed(),
             sequence=self.sequence,
         )
 

@@ -24,11 +24,11 @@ _IDENTITY = ("path", "id", "type")
 
 
 @dataclass(frozen=True, slots=True)
-class HeldRule:
-    """What one rule holds back of an outbox's run.
+class BrokenRule:
+    """What one rule quarantined of an outbox's run.
 
     Attributes:
-        rows: how often it is broken by what is still held back.
+        rows: how often it is broken by what is still quarantined.
         samples: identities of some of it: service path, id and type, or a structure's URN; with the rule's message.
     """
 
@@ -40,26 +40,26 @@ class HeldRule:
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedByRule:
-    """What one run holds back; `events` are those that were not tried again."""
+    """What one run quarantined; `events` are those that were not tried again."""
 
     outbox: str
     sequence: int
     status: str
     prepared_at: datetime
     events: int
-    rules: tuple[HeldRule, ...]
+    rules: tuple[BrokenRule, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Quarantines:
-    """A page of what runs hold back, the latest first."""
+    """A page of what runs quarantined, the latest first."""
 
     lines: tuple[QuarantinedByRule, ...]
     paging: Paging
 
 
 def quarantines(sources: Sources, name: str, *, page: int) -> Quarantines:
-    """What the runs of a publication hold back, as far as it is kept.
+    """Returns what the runs of a publication quarantined, as far as it is kept.
 
     Raises:
         RetriableError: the storage did not answer.
@@ -71,11 +71,11 @@ def quarantines(sources: Sources, name: str, *, page: int) -> Quarantines:
     known = sorted(((at, each) for at, each in zip(sequences, outboxes, strict=True) if at is not None), reverse=True)
     paging = Paging.of(page, len(known), _PAGE_SIZE)
     shown = [_status(store.outboxes, each) for _, each in known[paging.offset : paging.end]]
-    return Quarantines(tuple(held_back(store, each) for each in shown if each), paging)
+    return Quarantines(tuple(read_quarantine(store, each) for each in shown if each), paging)
 
 
-def held_back(store: PublicationStore, status: OutboxStatus) -> QuarantinedByRule:
-    """What one outbox's run holds back.
+def read_quarantine(store: PublicationStore, status: OutboxStatus) -> QuarantinedByRule:
+    """Returns what one outbox's run quarantined.
 
     Raises:
         RetriableError: the storage did not answer.
@@ -96,16 +96,16 @@ def held_back(store: PublicationStore, status: OutboxStatus) -> QuarantinedByRul
     )
 
 
-def _rules(table: Any) -> tuple[HeldRule, ...]:
+def _rules(table: Any) -> tuple[BrokenRule, ...]:
     counts = table.group_by(["rule", "severity"]).aggregate([("ordinal", "count")]).to_pylist()
     ordered = sorted(counts, key=lambda each: (-each["ordinal_count"], each["rule"]))
     return tuple(_rule(table, each["rule"], each["severity"], each["ordinal_count"]) for each in ordered)
 
 
-def _rule(table: Any, rule: str, severity: str, rows: int) -> HeldRule:
+def _rule(table: Any, rule: str, severity: str, rows: int) -> BrokenRule:
     wanted = pc.and_(pc.equal(table.column("rule"), rule), pc.equal(table.column("severity"), severity))
     samples = table.filter(wanted).slice(0, SAMPLES).to_pylist()
-    return HeldRule(rule, severity, rows, tuple((_identity(row), row["message"]) for row in samples))
+    return BrokenRule(rule, severity, rows, tuple((_identity(row), row["message"]) for row in samples))
 
 
 def _identity(row: dict[str, Any]) -> str:

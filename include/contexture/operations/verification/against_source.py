@@ -31,8 +31,8 @@ from contexture.operations.verification.source_comparison import (
     BEHIND,
     CHANGED,
     EXTRA,
-    HELD_BACK,
     MISSING,
+    QUARANTINED,
     SourceComparison,
     Suspect,
     count_kinds,
@@ -217,8 +217,8 @@ class _SourceVerification(TopicVerification):
     def _reason(self, suspect: Suspect, pointer: StatePointer, cut: TopicSnapshot) -> str | None:
         if suspect.excused is not None and (suspect.excused != BASELINE or suspect.verdict == MISSING):
             return suspect.excused
-        if suspect.held_back is not None:
-            return HELD_BACK
+        if suspect.quarantined_by is not None:
+            return QUARANTINED
         if suspect.verdict == EXTRA and suspect.is_absent:
             return ABSENT
         if suspect.verdict == MISSING and self._keeps_history and suspect.topic in cut.removed:

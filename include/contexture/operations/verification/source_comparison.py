@@ -65,7 +65,7 @@ class Suspect(NamedTuple):
         name: identity key of what the record is about; the key where nothing says more.
         entity: the identity key that the source can be asked by; None where nothing says it.
         modified_us: when the source says that it was changed; None where it does not say, or no longer has it.
-        held_back: the rule that quarantines the entity now.
+        quarantined_by: the rule that quarantines the entity now.
         is_absent: the last run has found it absent from the source.
         excused: why nothing can be said of its key.
     """
@@ -78,7 +78,7 @@ class Suspect(NamedTuple):
     name: bytes
     entity: bytes | None
     modified_us: int | None
-    held_back: str | None
+    quarantined_by: str | None
     is_absent: bool
     excused: str | None
 
@@ -209,7 +209,7 @@ ORDER BY 3, 1
 CHANGED: Final = "changed while it was read: a second look found it equal, or changed again"
 BEHIND: Final = "changed in the source after the last concluded run, which the next run publishes"
 ABSENT: Final = "absent from the source in one run: its tombstone follows when a second run finds it absent"
-HELD_BACK: Final = "quarantined: topics keep what they had of it"
+QUARANTINED: Final = "quarantined: topics keep what they had of it"
 
 _DETAILS: Final[Mapping[str, str]] = {
     MISSING: "the source holds it, and no record or a tombstone is the last of its key",

@@ -19,7 +19,7 @@ from contexture.errors import ConfigurationError, RetriableError
 from contexture.kafka import TopicRecord
 from contexture.operations.verification.against_source import verify_against_source
 from contexture.operations.verification.result import VerificationResult
-from contexture.operations.verification.source_comparison import BEHIND, CHANGED, HELD_BACK
+from contexture.operations.verification.source_comparison import BEHIND, CHANGED, QUARANTINED
 from contexture.operations.verification.source_view import (
     Difference,
     ExpectedRecord,
@@ -166,7 +166,7 @@ def test_what_the_next_run_publishes_and_what_is_quarantined_is_counted_apart(ci
 
     found = city.compared(source)
 
-    assert (found.differences, found.unjudged) == (NOTHING, {BEHIND: 1, HELD_BACK: 1})
+    assert (found.differences, found.unjudged) == (NOTHING, {BEHIND: 1, QUARANTINED: 1})
 
 
 def test_a_walk_that_meets_less_than_is_counted_is_tried_again_and_gives_no_verdict(city: City) -> None:
