@@ -6,9 +6,12 @@ from collections.abc import Callable
 from queue import Empty, Full, Queue
 from threading import Thread
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from contexture.monitoring.store import RunTables
+
+if TYPE_CHECKING:
+    from contexture.storage.home import ProgressCallback
 
 TableWrite = Callable[[RunTables], object]
 """A call that writes to the tables."""
@@ -33,7 +36,7 @@ class RunTableWriter:
     def __init__(
         self,
         store: RunTables | None,
-        report: Callable[[str], None] = lambda sentence: None,
+        report: ProgressCallback = lambda sentence: None,
         *,
         close_seconds: float = _CLOSE_SECONDS,
     ) -> None:

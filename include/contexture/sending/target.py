@@ -36,6 +36,7 @@ from contexture.sending.open_transactions import OpenTransactions
 from contexture.sending.resume import ExpectedRow
 from contexture.sending.topics import dead_letter_spec, dead_letters_of, topic_spec
 from contexture.storage.archive import Interval
+from contexture.storage.home import ProgressCallback
 from contexture.storage.manifests import Manifest
 
 _CALL_SECONDS: Final = 2.0
@@ -64,10 +65,6 @@ def cluster_id(settings: ClientSettings, broker_wait: BrokerWait) -> str:
             "the Kafka brokers do not say which cluster they are", next_step="use brokers of version 2.8 or later"
         )
     return str(found)
-
-
-Report = Callable[[str], None]
-"""Takes one sentence for the log of the task; never data, never a secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +178,7 @@ class KafkaTarget:
         settings: ClientSettings,
         publication: Publication,
         interval: Interval | None = None,
-        report: Report = lambda sentence: None,
+        report: ProgressCallback = lambda sentence: None,
     ) -> None:
         self._settings = settings
         self._publication = publication

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from contexture.storage.file_tree import HOME_VARIABLE, FileTree
 from contexture.storage.publication_store import PublicationStore
 
 DEFAULT_HOME = "var"
+
+ProgressCallback = Callable[[str], None]
+"""Receives one sentence about a step, for a person or a log; never data, never a secret."""
 
 
 def home_uri() -> str:

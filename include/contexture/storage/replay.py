@@ -9,7 +9,7 @@ one unless that is enough.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -26,6 +26,7 @@ from contexture.publications import SizedPublish
 from contexture.records.topics.collisions import metric_name
 from contexture.records.topics.encodings import TopicNameError, check_legal
 from contexture.storage.archive import ArchiveCoverage
+from contexture.storage.home import ProgressCallback
 from contexture.storage.manifests import Manifest, ShardManifest
 from contexture.storage.orders import StageOrder
 from contexture.storage.outbox_reader import OutboxShardReader
@@ -146,7 +147,7 @@ class ShardReplay:
         self._last: tuple[str, int] | None = None
         self._records = self._bytes = self._deletes = self._skipped = self._transactions = 0
 
-    def run(self, sources: Sequence[Manifest], report: Callable[[str], None] = lambda sentence: None) -> ReplayedShard:
+    def run(self, sources: Sequence[Manifest], report: ProgressCallback = lambda sentence: None) -> ReplayedShard:
         """Writes the shard of these outboxes, in their order; `report` receives a sentence for each."""
         self._schema = with_headers(self._schema, sorted(self._headers(sources)))
         with self._folder.table_writer(SHARD_FILE, self._schema, write_page_checksum=True) as writer:
@@ -158,7 +159,7 @@ class ShardReplay:
             )
         return ReplayedShard(self._manifest(), self._topics, self._deletes, self._skipped)
 
-    def _tables(self, sources: Sequence[Manifest], report: Callable[[str], None]) -> Iterator[Any]:
+    def _tables(self, sources: Sequence[Manifest], report: ProgressCallback) -> Iterator[Any]:
         for number, manifest in enumerate(sources, 1):
             report(f"shard {self._shard}: run {manifest.sequence} is replayed, {number} of {len(sources)}")
             for batch in self._batches(manifest):
@@ -250,9 +251,6 @@ def _with_constant_headers(table: Any, manifest: Manifest) -> Any:
 BACKFILL_HEADER = "contexture-backfill"
 _SHOWN: Final = 10
 
-Report = Callable[[str], None]
-"""Takes one sentence for the log; never data."""
-
 
 class NothingArchivedError(ConfigurationError):
     """The interval has no archive."""
@@ -275,7 +273,7 @@ def find_archived_outboxes(store: PublicationStore, order: StageOrder) -> Archiv
     return store.archive.coverage(_interval(order))
 
 
-def replay(store: PublicationStore, order: StageOrder, report: Report = lambda sentence: None) -> Manifest:
+def replay(store: PublicationStore, order: StageOrder, report: ProgressCallback = lambda sentence: None) -> Manifest:
     """Makes an outbox of what the interval's archive has; it is `prepared`.
 
     Args:
@@ -332,7 +330,7 @@ def backfill_headers(order: StageOrder, constant: tuple[tuple[str, str], ...]) -
 
 
 def _replayed(
-    store: PublicationStore, order: StageOrder, outbox: str, archive: ArchiveCoverage, report: Report
+    store: PublicationStore, order: StageOrder, outbox: str, archive: ArchiveCoverage, report: ProgressCallback
 ) -> Manifest:
     sources = archive.manifests
     # Before what is held is read: of a run that is concluded meanwhile, its records are looked at in the end.

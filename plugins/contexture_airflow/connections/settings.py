@@ -10,9 +10,9 @@ from airflow.sdk.log import mask_secret
 
 from contexture.errors import ConfigurationError
 from contexture.publications import Publication
-from contexture.sending.target import KafkaTarget, Report, Target, TargetFor
+from contexture.sending.target import KafkaTarget, Target, TargetFor
 from contexture.storage.archive import Interval
-from contexture.storage.home import Home, home_uri
+from contexture.storage.home import Home, ProgressCallback, home_uri
 
 if TYPE_CHECKING:
     from airflow.providers.apache.kafka.hooks.base import KafkaBaseHook
@@ -126,7 +126,7 @@ def open_home() -> Home:
     return Home(home_uri())
 
 
-def targets(report: Report) -> TargetFor:
+def targets(report: ProgressCallback) -> TargetFor:
     """Returns an opener of the Kafka that a publication's connection names; `report` gets what takes long.
 
     The opener raises a ConfigurationError when the connection is missing or can not be used.

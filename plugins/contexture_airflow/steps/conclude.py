@@ -10,9 +10,10 @@ from contexture.errors import ConfigurationError
 from contexture.publications import Publication
 from contexture.sending import LedgerEntry
 from contexture.sending.resume import find_resume_point
-from contexture.sending.target import Report, Target, TargetFor
+from contexture.sending.target import Target, TargetFor
 from contexture.storage.conclusion import conclude, expire, require_full_run, was_superseded
 from contexture.storage.delivery import DeadLetterIndex
+from contexture.storage.home import ProgressCallback
 from contexture.storage.manifests import Manifest
 from contexture.storage.outbox_reader import OutboxShardReader
 from contexture.storage.publication_store import PublicationStore
@@ -23,7 +24,7 @@ from contexture_airflow.steps.topic_watch import check_sent_topics
 
 
 def conclude_run(
-    store: PublicationStore, staged: StagedOutbox, target_for: TargetFor, report: Report, *, now: datetime
+    store: PublicationStore, staged: StagedOutbox, target_for: TargetFor, report: ProgressCallback, *, now: datetime
 ) -> dict[str, JsonValue] | None:
     """The counts of the concluded run; None when there is nothing to conclude (dry run, superseded).
 
@@ -58,7 +59,7 @@ def conclude_outbox(
     target: Target,
     *,
     now: datetime,
-    report: Report = lambda sentence: None,
+    report: ProgressCallback = lambda sentence: None,
 ) -> bool:
     """Concludes an outbox whose records are all in Kafka; False if superseded.
 

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator
 from contexture.errors import ConfigurationError, DefectError, RejectedError, RetriableError
 from contexture.monitoring.alerts import AlertKind
 from contexture.publications import Publication, SdmxPublication
-from contexture.sending.target import Report, Target, TargetFor
+from contexture.sending.target import Target, TargetFor
+from contexture.storage.home import ProgressCallback
 from contexture.storage.manifests import Manifest, QualityVerdict
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationStore
@@ -34,7 +35,7 @@ _EMPTY_SOURCE = (
 
 
 def apply_verdict(
-    store: PublicationStore, staged: StagedOutbox, *, dry_run: bool, target_for: TargetFor, report: Report
+    store: PublicationStore, staged: StagedOutbox, *, dry_run: bool, target_for: TargetFor, report: ProgressCallback
 ) -> list[int]:
     """The shards to send, after approving the outbox; none after a dry run, whose outbox is rejected.
 
@@ -110,7 +111,7 @@ def replay_story(manifest: Manifest, publication: Publication) -> Iterator[str]:
 
 
 def _claim(
-    store: PublicationStore, manifest: Manifest, topics: Collection[str], target: Target, report: Report
+    store: PublicationStore, manifest: Manifest, topics: Collection[str], target: Target, report: ProgressCallback
 ) -> None:
     why = _why_all_shards(store, manifest)
     if why:
@@ -143,7 +144,7 @@ def _why_all_shards(store: PublicationStore, manifest: Manifest) -> str:
     return "" if shards == len(manifest.shards) else f"there were {shards} shards, and are {len(manifest.shards)} now"
 
 
-def _warn_of_ledger(target: Target, report: Report) -> None:
+def _warn_of_ledger(target: Target, report: ProgressCallback) -> None:
     copies = target.ledger_copies()
     if copies is not None and copies.weakness:
         report(f"warning: {copies.weakness}: a broker that fails may leave it behind the topics. Next: {copies.remedy}")
@@ -178,7 +179,7 @@ def _next_step(manifest: Manifest, publication: Publication) -> str:
 
 
 def _check_verdict(
-    outboxes: Outboxes, manifest: Manifest, verdict: QualityVerdict, next_step: str, report: Report
+    outboxes: Outboxes, manifest: Manifest, verdict: QualityVerdict, next_step: str, report: ProgressCallback
 ) -> None:
     for failed in verdict.failures:
         report(f"{failed.severity}: {failed.description} ({failed.observed})")
@@ -200,7 +201,7 @@ def _counted(critical: int) -> str:
     return "1 critical expectation" if critical == 1 else f"{critical} critical expectations"
 
 
-def _preview(manifest: Manifest, topics: dict[str, int], report: Report) -> None:
+def _preview(manifest: Manifest, topics: dict[str, int], report: ProgressCallback) -> None:
     if manifest.baseline:
         report(f"dry run: {manifest.source_count} structures would be noted, and nothing sent: it is the first run")
         return

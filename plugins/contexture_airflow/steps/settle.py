@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from contexture.publications import Publication
-from contexture.sending.target import Report, TargetFor
+from contexture.sending.target import TargetFor
 from contexture.storage.conclusion import require_full_run
+from contexture.storage.home import ProgressCallback
 from contexture.storage.manifests import Manifest
 from contexture.storage.publication_store import PublicationStore
 from contexture_airflow.metrics import count_pending
@@ -23,7 +24,7 @@ def finish_open_transaction(
     publication: Publication,
     request: RunRequest,
     target_for: TargetFor,
-    report: Report,
+    report: ProgressCallback,
     events: RunEvents = UNRECORDED,
 ) -> RunPlan:
     """Finishes approved outboxes, rejects those whose gate never ran, and plans the run.
@@ -51,7 +52,7 @@ def _finish_leftovers(
     publication: Publication,
     request: RunRequest,
     target_for: TargetFor,
-    report: Report,
+    report: ProgressCallback,
     events: RunEvents,
 ) -> tuple[str, ...]:
     outboxes = store.outboxes
@@ -73,7 +74,7 @@ def _finish_leftovers(
 
 
 def _finish(
-    store: PublicationStore, manifest: Manifest, target_for: TargetFor, report: Report, events: RunEvents
+    store: PublicationStore, manifest: Manifest, target_for: TargetFor, report: ProgressCallback, events: RunEvents
 ) -> None:
     publication = store.run(manifest.run).order().publication
     target = target_for(publication, manifest.interval)
@@ -97,7 +98,7 @@ def _finish(
     conclude_outbox(store, manifest, publication, target, now=datetime.now(UTC), report=report)
 
 
-def _abandon(store: PublicationStore, manifest: Manifest, report: Report) -> None:
+def _abandon(store: PublicationStore, manifest: Manifest, report: ProgressCallback) -> None:
     # What it was compared with is the content of the other cluster; on this one it would look complete and not be.
     reason = "the connection names another Kafka cluster now"
     require_full_run(store, f"outbox {manifest.outbox} was abandoned: {reason}")

@@ -7,8 +7,8 @@ from typing import Final
 from contexture.errors import ConfigurationError
 from contexture.monitoring import RunTables
 from contexture.monitoring.own_events_outbox import EventBatch, prepare
-from contexture.sending.target import Report
 from contexture.storage.documents import StoredDocument
+from contexture.storage.home import ProgressCallback
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationStore
 from contexture_airflow.run import RunRequest, StagedOutbox
@@ -28,7 +28,9 @@ class EventClaim(StoredDocument):
     until: int
 
 
-def stage_operations(store: PublicationStore, request: RunRequest, placed: PlacedOrder, report: Report) -> StagedOutbox:
+def stage_operations(
+    store: PublicationStore, request: RunRequest, placed: PlacedOrder, report: ProgressCallback
+) -> StagedOutbox:
     """The outbox with the events that no concluded run has published; a retry prepares the same one again.
 
     In mode full it is what the tables still hold, published or not.

@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from contexture.errors import ConfigurationError
 from contexture.kafka.topic_identities import HIDDEN
 from contexture.publications import Publication
-from contexture.sending.target import Report, Target
+from contexture.sending.target import Target
 from contexture.storage.conclusion import require_topics_again
+from contexture.storage.home import ProgressCallback
 from contexture.storage.known_topics import (
     KnownTopics,
     held_topics,
@@ -26,7 +27,7 @@ from contexture.storage.publication_store import PublicationStore
 _HELD = ["topics", "withheld"]
 
 
-def check_topics(store: PublicationStore, publication: Publication, target: Target, report: Report) -> None:
+def check_topics(store: PublicationStore, publication: Publication, target: Target, report: ProgressCallback) -> None:
     """Makes the run that begins a full one, where a topic was removed that state says holds something.
 
     The first time, what is there becomes known. Events of Contexture itself have no state that could hold them.
@@ -50,7 +51,7 @@ def record_topics(
     publication: Publication,
     target: Target,
     topics: Iterable[str],
-    report: Report,
+    report: ProgressCallback,
 ) -> None:
     """Records which topics an outbox is sent to, when they exist and before the first of its records.
 
@@ -72,7 +73,7 @@ def record_topics(
     _write(store, target, {**before, **ids})
 
 
-def check_sent_topics(store: PublicationStore, manifest: Manifest, target: Target, report: Report) -> None:
+def check_sent_topics(store: PublicationStore, manifest: Manifest, target: Target, report: ProgressCallback) -> None:
     """Before an outbox is concluded: what was sent of it is still there, or a full run is required.
 
     Raises:
@@ -92,7 +93,7 @@ def check_sent_topics(store: PublicationStore, manifest: Manifest, target: Targe
     _write(store, target, {**_without(known, lost), **_seen(now)})
 
 
-def _adopt(store: PublicationStore, publication: Publication, target: Target, report: Report) -> None:
+def _adopt(store: PublicationStore, publication: Publication, target: Target, report: ProgressCallback) -> None:
     """Records the topics of a state of which nothing is recorded yet, as they are now."""
     pointer = store.state.pointer()
     if pointer.outbox is None or pointer.cluster != target.cluster():
@@ -118,7 +119,7 @@ def _without(known: KnownTopics | None, lost: set[str]) -> dict[str, str]:
     return {name: topic_id for name, topic_id in (known.ids if known else {}).items() if name not in lost}
 
 
-def _require_again(store: PublicationStore, lost: Iterable[str], report: Report) -> None:
+def _require_again(store: PublicationStore, lost: Iterable[str], report: ProgressCallback) -> None:
     names = sorted(lost)
     if not names:
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,6 +24,7 @@ from contexture.sending import Ledger, LedgerEntry, SenderNames
 from contexture.sending.ledger import ledger_history
 from contexture.sending.ledger_rebuild import RebuiltShard, planned_rebuild, write_rows
 from contexture.storage.delivery import KnownLedger
+from contexture.storage.home import ProgressCallback
 from contexture.storage.manifests import ShardManifest
 from contexture.storage.publication_store import PublicationStore
 
@@ -53,7 +54,7 @@ class LedgerRebuildPlan:
         return _names(self.publication).ledger_topic
 
 
-def plan_ledger_rebuild(name: str, progress: Callable[[str], None], *, assume_sent: bool) -> LedgerRebuildPlan:
+def plan_ledger_rebuild(name: str, progress: ProgressCallback, *, assume_sent: bool) -> LedgerRebuildPlan:
     """Looks at a publication's ledger, and finds what it should say.
 
     Raises:
@@ -66,7 +67,7 @@ def plan_ledger_rebuild(name: str, progress: Callable[[str], None], *, assume_se
     return LedgerRebuildPlan(publication, store, how, planned_rebuild(settings, store, assume_sent=assume_sent))
 
 
-def rebuild_ledger(lost: LedgerRebuildPlan, progress: Callable[[str], None]) -> None:
+def rebuild_ledger(lost: LedgerRebuildPlan, progress: ProgressCallback) -> None:
     """Writes it, and notes that it is the publication's ledger from now on."""
     publication, ledger = lost.publication, _ledger(lost.publication, progress)
     rows = {each.shard: each.entry for each in lost.shards if each.entry is not None}
@@ -106,14 +107,14 @@ def _names(publication: Publication) -> SenderNames:
     return SenderNames(publication.name, publication.publish.transactional_id_prefix)
 
 
-def _ledger(publication: Publication, progress: Callable[[str], None]) -> Ledger:
+def _ledger(publication: Publication, progress: ProgressCallback) -> Ledger:
     broker_wait = BrokerWait(_WAIT_SECONDS, progress)
     return Ledger(settings_of(publication.publish.connection), _names(publication), broker_wait=broker_wait)
 
 
 @contextmanager
 def opened(
-    name: str, pattern: str | None, *, only_differences: bool, report: Callable[[str], None]
+    name: str, pattern: str | None, *, only_differences: bool, report: ProgressCallback
 ) -> Iterator[tuple[Rebuilding, RebuiltState]]:
     """The topics of a publication, read, and the state that can be made of them; raises as `rebuilding`.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from contexture.operations.environment import publications_folder
 from contexture.publications import Publication, load_publications
 from contexture.publications.delivery import KEY_NONE
 from contexture.sending.topics import dead_letter_spec, topic_spec
-from contexture.storage.home import Home
+from contexture.storage.home import Home, ProgressCallback
 from contexture.storage.publication_store import PublicationStore
 
 _MADE_NAME = "{"
@@ -38,7 +38,7 @@ class PlannedTopics:
     made: tuple[TopicChange, ...] | None = None
 
 
-def plans(paths: Sequence[Path], progress: Callable[[str], None]) -> list[PlannedTopics]:
+def plans(paths: Sequence[Path], progress: ProgressCallback) -> list[PlannedTopics]:
     """Compares the topics of publications with those of their clusters.
 
     Args:
@@ -56,7 +56,7 @@ def plans(paths: Sequence[Path], progress: Callable[[str], None]) -> list[Planne
     ]
 
 
-def applied(paths: Sequence[Path], progress: Callable[[str], None], *, grow_keyed: bool) -> list[PlannedTopics]:
+def applied(paths: Sequence[Path], progress: ProgressCallback, *, grow_keyed: bool) -> list[PlannedTopics]:
     """The same, and then makes the changes that can be made. Raises as `plans`, and as `apply_plan`."""
     return [
         PlannedTopics(

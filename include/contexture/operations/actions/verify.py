@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from contexture.operations.verification.topics import KafkaTopics
 from contexture.publications import NgsiPublication, Publication
 from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.sdmx.registry import RegistryConnection
+from contexture.storage.home import ProgressCallback
 
 
 def verified(
@@ -27,7 +28,7 @@ def verified(
     *,
     timeout_seconds: float,
     against: Against = "sent",
-    report: Callable[[str], None] = lambda sentence: None,
+    report: ProgressCallback = lambda sentence: None,
 ) -> Reported:
     """What verifying a publication found; raises as `verify_and_report`.
 

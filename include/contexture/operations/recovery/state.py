@@ -6,7 +6,7 @@ disappeared, under the guards of every run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -25,6 +25,7 @@ from contexture.operations.verification.topics import ReplicaTopics, TopicSnapsh
 from contexture.publications import Publication
 from contexture.sending import LedgerEntry
 from contexture.storage.folder import StoredFolder
+from contexture.storage.home import ProgressCallback
 from contexture.storage.publication_store import PublicationStore
 from contexture.storage.replay import BACKFILL_HEADER
 from contexture.storage.schemas import STATE
@@ -64,8 +65,6 @@ def _row(each: Gathered, sequence: int) -> dict[str, Any]:
         "is_final": None,
     }
 
-
-Report = Callable[[str], None]
 
 _FULL_RUN_REASON: Final = "state was rebuilt from the topics"
 _SHOWN: Final = 10
@@ -199,7 +198,7 @@ def rebuilding(
     names: Sequence[str],
     *,
     others: Sequence[Publication] = (),
-    report: Report = lambda sentence: None,
+    report: ProgressCallback = lambda sentence: None,
 ) -> Iterator[tuple[Rebuilding, RebuiltState]]:
     """Reads topics, and says what state they make; nothing is written until `Rebuilding.write`.
 
@@ -233,7 +232,11 @@ def rebuilding(
 
 
 def _gather(
-    gathering: LastRecords, publication: Publication, topics: ReplicaTopics, cut: TopicSnapshot, report: Report
+    gathering: LastRecords,
+    publication: Publication,
+    topics: ReplicaTopics,
+    cut: TopicSnapshot,
+    report: ProgressCallback,
 ) -> int:
     keeps_history = publication.topics.keep == "history"
     count = 0

@@ -43,10 +43,11 @@ from contexture.operations.verification.source_comparison import (
 )
 from contexture.operations.verification.source_view import Met, SourceView, check_answerable
 from contexture.operations.verification.topics import ReplicaTopics, TopicSnapshot
-from contexture.operations.verification.verify import REPORT_EVERY, Report, TopicVerification
+from contexture.operations.verification.verify import REPORT_EVERY, TopicVerification
 from contexture.publications import NgsiPublication, Publication, SdmxPublication
 from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.sdmx.registry import RegistryConnection
+from contexture.storage.home import ProgressCallback
 from contexture.storage.publication_store import PublicationStore
 from contexture.storage.state import StatePointer
 
@@ -78,7 +79,7 @@ def verify_against_source(
     topics: ReplicaTopics,
     source: SourceView,
     *,
-    report: Report = lambda sentence: None,
+    report: ProgressCallback = lambda sentence: None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> VerificationResult:
     """Compares the last record of each key with what the source holds. Writes nothing, neither to Kafka nor to storage.
@@ -102,7 +103,7 @@ class _SourceVerification(TopicVerification):
         publication: Publication,
         topics: ReplicaTopics,
         source: SourceView,
-        report: Report,
+        report: ProgressCallback,
     ) -> None:
         super().__init__(store, publication, topics, report)
         self._source = source

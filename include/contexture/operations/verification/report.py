@@ -15,9 +15,10 @@ from contexture.operations.verification.against_source import verify_against_sou
 from contexture.operations.verification.result import KINDS, WHAT_TO_DO, VerificationResult, as_row
 from contexture.operations.verification.source_view import SourceView
 from contexture.operations.verification.topics import ReplicaTopics
-from contexture.operations.verification.verify import Report, verify
+from contexture.operations.verification.verify import verify
 from contexture.publications import Publication
 from contexture.storage.folder import StoredFolder
+from contexture.storage.home import ProgressCallback
 from contexture.storage.publication_store import REPORT_PAGE, PublicationStore
 
 KEPT: Final = 30
@@ -103,7 +104,7 @@ def verify_and_report(
     *,
     journal: RunTableWriter,
     source: SourceView | None = None,
-    report: Report = lambda sentence: None,
+    report: ProgressCallback = lambda sentence: None,
 ) -> Reported:
     """Verifies against what was sent, or against `source` where one is given; differences are no error here.
 

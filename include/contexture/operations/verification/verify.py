@@ -33,6 +33,7 @@ from contexture.operations.verification.topics import ReplicaTopics, TopicSnapsh
 from contexture.publications import Publication
 from contexture.publications.delivery import KEY_NONE
 from contexture.storage.delivery import without_dead_letters
+from contexture.storage.home import ProgressCallback
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import OutboxStatus
 from contexture.storage.publication_store import PublicationStore
@@ -139,8 +140,6 @@ def _rows(batch: Any) -> Iterator[Record]:
     return zip(*columns, strict=True)
 
 
-Report = Callable[[str], None]
-
 _TRIES: Final = 5
 REPORT_EVERY: Final = 100_000
 BACKFILLED: Final = "sent by a backfill"
@@ -157,7 +156,7 @@ def verify(
     publication: Publication,
     topics: ReplicaTopics,
     *,
-    report: Report = lambda sentence: None,
+    report: ProgressCallback = lambda sentence: None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> VerificationResult:
     """Compares the topics with what was sent. Writes nothing, neither to Kafka nor to storage.
@@ -176,7 +175,7 @@ class TopicVerification:
     against: Against = "sent"
 
     def __init__(
-        self, store: PublicationStore, publication: Publication, topics: ReplicaTopics, report: Report
+        self, store: PublicationStore, publication: Publication, topics: ReplicaTopics, report: ProgressCallback
     ) -> None:
         self._store, self._publication, self._topics, self._report = store, publication, topics, report
         self._archive = Archive(store)
