@@ -94,7 +94,6 @@ _TOPICS_SHOWN = 10
 
 
 def print_json(plan: BackfillPlan, started: int | None) -> None:
-    """One JSON document."""
     document = {**plan.model_dump(mode="json"), "overwrites": plan.overwrites, "backfill": started}
     print(json.dumps(document, ensure_ascii=False, indent=2))
 

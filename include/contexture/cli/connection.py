@@ -116,7 +116,6 @@ _LONGEST = 32
 
 
 def print_json(connection_id: str | None, properties: Sequence[ClientProperty]) -> None:
-    """One JSON document with every property."""
     document = {"connection": connection_id, "properties": [asdict(each) for each in properties]}
     typer.echo(json.dumps(document, ensure_ascii=False, indent=2))
 

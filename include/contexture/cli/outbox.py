@@ -200,8 +200,6 @@ _STYLES = {"prepared": "yellow", "approved": "yellow", "concluded": "green", "re
 
 
 class OutboxLine(StoredDocument):
-    """One outbox in a list."""
-
     publication: str
     outbox: str
     sequence: int
@@ -215,12 +213,10 @@ class OutboxLine(StoredDocument):
     @computed_field  # type: ignore[prop-decorator]  # mypy knows no decorator on top of property
     @property
     def attempts(self) -> int:
-        """All failed sends."""
         return sum(each.failed for each in self.sends)
 
 
 def print_list(lines: list[OutboxLine], *, as_json: bool, everything: bool) -> None:
-    """The outboxes as a table, or as one JSON document."""
     if as_json:
         print(json.dumps({"outboxes": [line.model_dump(mode="json") for line in lines]}, indent=2))
         return
@@ -241,7 +237,6 @@ def _cells(line: OutboxLine) -> tuple[str, ...]:
 
 
 def print_story(story: OutboxReport, *, as_json: bool) -> None:
-    """All about one outbox."""
     if as_json:
         print(json.dumps(story.model_dump(mode="json"), ensure_ascii=False, indent=2))
         return

@@ -18,8 +18,6 @@ _NAME = typer.Argument(metavar="PUBLICATION", help="Its name, as in its file.")
 
 
 class ReportFormat(StrEnum):
-    """What the file is."""
-
     HTML = "html"
     JSON = "json"
 

@@ -103,7 +103,6 @@ class ArtefactLines:
         self._bytes = 0
 
     def artefact(self, artefact: Artefact, file: str | None) -> None:
-        """Prints it."""
         if not self._artefacts:
             typer.echo(f"{'bytes':>12}  {'hash':<{_HASH_SHOWN}}  {'refers to':>9}  structure")
         self._artefacts += 1
@@ -117,7 +116,6 @@ class ArtefactLines:
     def end(
         self, format_: Format | None, findings: Iterable[SplitWarning], error: StructureMessageError | None
     ) -> None:
-        """Prints it."""
         for finding in findings:
             where = "" if finding.offset is None else f" (byte {finding.offset:,})"
             typer.echo(f"{printable(str(finding))}{where}")
@@ -155,7 +153,6 @@ class ArtefactJson:
     def end(
         self, format_: Format | None, findings: Iterable[SplitWarning], error: StructureMessageError | None
     ) -> None:
-        """Prints the document."""
         document = {
             "format": format_,
             "media_type": format_.media_type if format_ else None,

@@ -105,7 +105,6 @@ def _part(title: str, names: Iterable[str]) -> str:
 
 
 def print_plans_json(planned: Sequence[PlannedTopics]) -> None:
-    """One JSON document with everything."""
     document = [
         {
             "connection": each.connection,

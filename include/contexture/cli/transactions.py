@@ -73,7 +73,6 @@ _STYLES = {TransactionStatus.PENDING: "yellow", TransactionStatus.SENT: "green"}
 
 
 def print_transactions(kept: KeptTransactions, *, as_json: bool) -> None:
-    """The transactions as a table, or as one JSON document."""
     if as_json:
         print(json.dumps(_document(kept), ensure_ascii=False, indent=2))
         return

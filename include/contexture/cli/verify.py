@@ -52,7 +52,6 @@ def verify_publication(
 
 
 def print_json(reported: Reported) -> None:
-    """One JSON document with everything."""
     found = reported.found
     document = found.model_dump(mode="json") | {"equal": found.is_equal, "report": reported.uri}
     typer.echo(json.dumps(document, ensure_ascii=False, indent=2))

@@ -184,8 +184,6 @@ class ListedTopic:
 
 
 class TopicListing(AdminCalls):
-    """The topics of a cluster."""
-
     def listed(self, only: str | None = None) -> dict[str, ListedTopic]:
         """Returns all topics this user may see (or the one named, if it exists), in one request.
 
@@ -215,7 +213,6 @@ class TopicListing(AdminCalls):
         return None
 
     def brokers(self) -> int:
-        """Returns how many brokers the cluster has."""
         metadata = self._until_answered(lambda: self._client.list_topics(timeout=LISTING_SECONDS), "listing")
         return max(1, len(metadata.brokers))
 
@@ -309,8 +306,6 @@ class FirstOffset(NamedTuple):
 
 
 class TopicOffsets(TopicListing):
-    """Offsets in the topics of a cluster."""
-
     def ends(self, places: Sequence[Place], *, committed: bool) -> dict[Place, int]:
         """Returns the offset after the last record of each partition; `committed`: its last stable offset."""
         from confluent_kafka.admin import OffsetSpec

@@ -160,7 +160,6 @@ def connect(client: ListsTopics, topic: str | None, seconds: float) -> None:
 
 
 def admin(settings: ClientSettings, watch: ClientCallbacks) -> AdminClient:
-    """Returns a new admin client that reports to `watch`."""
     from confluent_kafka.admin import AdminClient
 
     _prepare(watch, settings)

@@ -100,7 +100,6 @@ class CheckRecords:
 
     @property
     def largest_value_bytes(self) -> int:
-        """How long the value of the largest record is."""
         return max(1, self.largest_bytes - len(self._transactional_id.encode()) - _OVERHEAD_BYTES)
 
     def initialise(self) -> None:
@@ -278,7 +277,6 @@ class ConnectionCheck:
         return clock_verdict(self._sent)
 
     def remove_topic(self) -> CheckResult:
-        """Removes the topic that was made."""
         assert self._topic is not None  # asked only then
         answers = self._admin.delete_topics([self._topic], request_timeout=self._timeout_seconds)
         try:

@@ -293,7 +293,6 @@ class CommittedReader:
         self._timeout_seconds = timeout_seconds
 
     def topics(self) -> list[str]:
-        """Returns the topics that are read, by name."""
         return self._names(self._admin(BrokerWait(self._timeout_seconds)))
 
     def records(self, since: Start = None) -> Iterator[TopicRecord]:

@@ -61,7 +61,6 @@ class Keytool:
         return "".join(_CERTIFICATE.findall(listed))
 
     def keys(self, store: Path, password: str) -> list[str]:
-        """Returns the aliases of its private keys."""
         with self._secret("store", password) as arguments:
             return _KEY_ENTRY.findall(self._run(["-list", "-keystore", str(store), *arguments]))
 

@@ -324,7 +324,6 @@ class ClientSettings:
         }
 
     def admin(self) -> dict[str, Option]:
-        """Returns the configuration of an admin client."""
         return {**self._with({}, without=PRODUCER_ONLY | CONSUMER_ONLY), **_NEVER_BY_ASKING}
 
     def identity(self) -> str:

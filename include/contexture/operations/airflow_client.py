@@ -164,7 +164,6 @@ class AirflowClient:
         return {datetime.fromisoformat(each["logical_date"]) for each in answer.json()["backfills"]}
 
     def page(self, dag_id: str, run_id: str) -> str:
-        """The address of a run in the UI."""
         return str(
             httpx.URL(self._access.url).join(
                 f"{httpx.URL(self._access.url).path.rstrip('/')}/dags/{dag_id}/runs/{run_id}"

@@ -141,7 +141,6 @@ class FoundOutbox:
 
     @property
     def publication(self) -> str:
-        """The name of its publication."""
         return self.store.name
 
 

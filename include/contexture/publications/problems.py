@@ -111,7 +111,6 @@ class Problem:
         return [f" {self.line} | {shown}", f" {margin} | {before}{caret}"]
 
     def as_dict(self) -> dict[str, object]:
-        """Returns the problem for JSON output."""
         return {
             "path": str(self.path),
             "line": self.line,

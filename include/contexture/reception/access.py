@@ -39,7 +39,6 @@ class Credentials:
 
     @classmethod
     def of(cls, *, tokens: Iterable[str] = (), users: Iterable[tuple[str, str]] = ()) -> Credentials:
-        """Returns credentials of these tokens and users."""
         known = [f"bearer {_checked(token)}" for token in tokens]
         for user, password in users:
             if ":" in user:

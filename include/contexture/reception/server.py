@@ -33,12 +33,10 @@ class TimeLimitedConnection(H11Protocol):
         self._watch()
 
     def data_received(self, data: bytes) -> None:
-        """Takes what has arrived."""
         super().data_received(data)
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Waits no more."""
         self._forget()
         super().connection_lost(exc)
 

@@ -112,7 +112,6 @@ def _foreign(message: str, next_step: str) -> NotificationError:
 
 
 def receives_notifications(publication: Publication) -> bool:
-    """Whether a publication takes notifications."""
     return publication.source.mode == "notifications"
 
 

@@ -155,7 +155,6 @@ class SendContext:
     sleep: Callable[[float], None]
 
     def encoded(self, piece: TransactionChunk) -> TransactionChunk:
-        """Rows as they are sent."""
         return piece if self.encode is None else encoded(piece, self.encode)
 
     def open_session(self, shard: int, *, careful: bool) -> ProducerSession:

@@ -112,8 +112,6 @@ class LedgerEntry:
 
 
 class _RowFormat(msgspec.Struct):
-    """The format number of a row."""
-
     format: Any = None  # whatever another version or party wrote
 
 
@@ -146,8 +144,6 @@ _WINDOW_GROWTH = 64
 
 
 class _FoundValue(NamedTuple):
-    """A value in the ledger, and its offset."""
-
     offset: int
     value: bytes
 
@@ -300,7 +296,6 @@ class SenderNames:
         return f"{self.prefix}.{self.publication}.{middle}{shard}"
 
     def ledger_key(self, shard: int) -> bytes:
-        """Returns the key of this shard's row in the ledger."""
         return (str(shard) if self.backfill is None else f"{self.backfill}/{shard}").encode()
 
 
@@ -342,11 +337,9 @@ class Ledger:
 
     @property
     def topic(self) -> str:
-        """The name of its topic."""
         return self._names.ledger_topic
 
     def key(self, shard: int) -> bytes:
-        """Returns the key of a shard's rows."""
         return self._names.ledger_key(shard)
 
     def prepare(self, shards: int) -> None:

@@ -24,7 +24,6 @@ class TransactionChunk:
 
     @property
     def first_position(self) -> int:
-        """The position of the first row."""
         return int(self.rows.column("position")[0].as_py())
 
     @property
@@ -36,11 +35,9 @@ class TransactionChunk:
         return None if value is None else int(value)
 
     def topics(self) -> set[str]:
-        """Returns the topics the rows go to."""
         return {str(topic) for topic in self.rows.column("topic").unique().to_pylist()}
 
     def byte_size(self) -> int:
-        """Bytes of keys and values."""
         return sum(_byte_size(self.rows.column(name)) for name in ("key", "value"))
 
 

@@ -141,7 +141,6 @@ class ShardSender:
         return result
 
     def report(self, step: Step, detail: str) -> None:
-        """Reports a step to the caller."""
         self._context.progress(
             SendProgress(step, self._reader.shard, self._counter.position, self._reader.records, detail)
         )

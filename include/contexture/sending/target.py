@@ -193,7 +193,6 @@ class KafkaTarget:
         return cluster_id(self._settings, self._broker_wait())
 
     def cluster(self) -> str | None:
-        """Returns the id of the Kafka cluster."""
         return self._cluster
 
     def names(self) -> SenderNames:
@@ -209,23 +208,18 @@ class KafkaTarget:
         return self._settings.shown()
 
     def highest_sequence(self) -> int:
-        """Returns the highest sequence in the ledger."""
         return self._ledger().highest_sequence()
 
     def ledger_status(self) -> LedgerStatus:
-        """As the brokers say."""
         return self._ledger().status()
 
     def ledger_id(self) -> str | None:
-        """As the brokers say."""
         return self._ledger().topic_id()
 
     def ledger_policy(self) -> str | None:
-        """As the brokers say."""
         return self._ledger().policy()
 
     def ledger_copies(self) -> LedgerCopies | None:
-        """As the brokers say."""
         return self._ledger().copies()
 
     def prepare_ledger(self, shards: int) -> None:

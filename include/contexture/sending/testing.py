@@ -47,7 +47,6 @@ class MemoryShard:
 
     @property
     def records(self) -> int:
-        """How many rows there are."""
         return len(self.rows)
 
     def batches(self, from_position: int) -> Iterator[pa.RecordBatch]:
@@ -58,7 +57,6 @@ class MemoryShard:
 
 
 def record_batch(rows: Sequence[OutboxRow], first_position: int) -> pa.RecordBatch:
-    """Returns the rows as the outbox stores them."""
     columns: dict[str, pa.Array[Any]] = {
         "position": pa.array(range(first_position, first_position + len(rows)), pa.int64()),
         "topic": pa.array([row.topic for row in rows]).dictionary_encode(),

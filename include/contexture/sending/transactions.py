@@ -58,7 +58,6 @@ class TransactionSize:
     source_transaction: int | None = None
 
     def grown(self, piece: TransactionChunk) -> TransactionSize:
-        """With a further piece."""
         return replace(
             self,
             records=self.records + piece.rows.num_rows,

@@ -139,7 +139,6 @@ class DeadLetterIndex(Versioned):
 
     @property
     def count(self) -> int:
-        """How many there are."""
         return sum(map(len, self.shards.values()))
 
 
@@ -188,7 +187,6 @@ class ShardRecord:
         return ShardBegun.find_file(self._home, self._path)
 
     def write(self, begun: ShardBegun) -> None:
-        """Writes it."""
         self._home.write(self._path, begun.to_json())
 
 
@@ -204,11 +202,9 @@ class LedgerRecord:
         return KnownLedger.find_file(self._home, self._paths.ledger_seen())
 
     def write_known(self, known: KnownLedger) -> None:
-        """Writes which ledger it is."""
         self._home.write(self._paths.ledger_seen(), known.to_json())
 
     def shard(self, shard: int) -> ShardRecord:
-        """Returns the record of a shard of normal runs."""
         return ShardRecord(self._home, self._paths.shard_begun(shard))
 
     def backfilled_shard(self, outbox: str, shard: int) -> ShardRecord:

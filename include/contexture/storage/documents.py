@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 
 class StoredDocument(BaseModel):
-    """A frozen JSON document."""
-
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def to_json(self) -> bytes:

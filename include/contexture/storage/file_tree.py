@@ -128,7 +128,6 @@ class FileTree:
         return f"{self.root.rstrip('/')}/{relative}" if relative else self.root
 
     def exists(self, relative: str) -> bool:
-        """Whether a file or folder is there."""
         with self.translate_errors(relative):
             return bool(self.filesystem.get_file_info(self.path(relative)).type != fs.FileType.NotFound)
 
@@ -202,7 +201,6 @@ class FileTree:
         return newest
 
     def size(self, relative: str) -> int:
-        """Bytes of one file."""
         with self.translate_errors(relative):
             return int(self.filesystem.get_file_info(self.path(relative)).size)
 
@@ -211,7 +209,7 @@ class FileTree:
         return sum(info.size or 0 for info in self._entries(folder, fs.FileType.File) if _is_ours(info, ""))
 
     def sha256(self, relative: str) -> str:
-        """The SHA-256 of one file, as hexadecimal digits."""
+        """Returns the SHA-256 of one file, as hexadecimal digits."""
         digest = hashlib.sha256()
         with self.translate_errors(relative), self.filesystem.open_input_stream(self.path(relative)) as stream:
             while piece := stream.read(_PIECE_BYTES):

@@ -36,7 +36,6 @@ class StoredFolder:
         return self.home.uri(self.path)
 
     def folder(self, name: str) -> StoredFolder:
-        """Returns a folder in this one."""
         return StoredFolder(self.home, self.path_of(name))
 
     def path_of(self, name: str) -> str:
@@ -72,7 +71,6 @@ class StoredFolder:
         return self.home.read(self.path_of(name))
 
     def size(self, name: str) -> int:
-        """Returns the bytes of a file."""
         return self.home.size(self.path_of(name))
 
     def sha256(self, name: str) -> str:
@@ -128,7 +126,6 @@ class StoredFolder:
         )
 
     def schema(self, name: str) -> pa.Schema:
-        """Returns the schema of a Parquet file."""
         return pq.read_schema(self.home.path(self.path_of(name)), filesystem=self.home.filesystem)
 
     def write_table(self, name: str, table: Any, *, compression: Compression = "snappy") -> None:

@@ -69,7 +69,6 @@ def encode_entry(entry: InboxEntry) -> bytes:
 
 
 def encode_file(entries: Sequence[bytes]) -> bytes:
-    """A file of entries that `encode_entry` made."""
     return b"".join((_MAGIC, _COUNT.pack(len(entries)), *entries))
 
 
@@ -245,8 +244,6 @@ class LocalInboxFolder:
 
 
 class ObjectStoreInboxFolder:
-    """A folder on an object store."""
-
     def __init__(self, storage: FileTree, folder: str) -> None:
         self._storage = storage
         self._folder = folder

@@ -154,12 +154,10 @@ class Manifest(Versioned):
 
     @property
     def records(self) -> int:
-        """Records of all shards."""
         return sum(shard.records for shard in self.shards)
 
     @property
     def transactions(self) -> int:
-        """Kafka transactions of all shards."""
         return sum(shard.transactions for shard in self.shards)
 
 

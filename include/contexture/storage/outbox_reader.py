@@ -34,7 +34,6 @@ class OutboxShardReader:
 
     @property
     def records(self) -> int:
-        """How many records the shard holds."""
         return self._described.records
 
     @property
@@ -48,7 +47,6 @@ class OutboxShardReader:
         return self._described.registry
 
     def varying_headers(self) -> tuple[str, ...]:
-        """The headers that have a column of their own."""
         if self._described.file is None:
             return ()
         with self._folder.translate_read_errors(self._described.file):

@@ -37,8 +37,6 @@ _Kind = TypeVar("_Kind", bound=StoredDocument)
 
 
 class StatusChange(StoredDocument):
-    """One change of status."""
-
     status: Status
     at: datetime
     reason: str
@@ -58,13 +56,10 @@ class OutboxStatus(Versioned):
 
     @property
     def status(self) -> Status:
-        """The status."""
         return self.steps[-1].status
 
 
 class Outboxes:
-    """The outboxes of one publication on storage."""
-
     def __init__(self, home: FileTree, publication: str) -> None:
         self.publication = publication
         self._home = home

@@ -59,7 +59,6 @@ class PublicationPaths:
         return f"{self.outbox(outbox)}/attempts"
 
     def shard_attempts(self, outbox: str, shard: int) -> str:
-        """Failed sends of one shard."""
         return f"{self.attempts(outbox)}/shard={shard}.json"
 
     def shard(self, outbox: str, shard: int) -> str:
@@ -87,7 +86,6 @@ class PublicationPaths:
         return f"{self.publication}/report"
 
     def verifications(self) -> str:
-        """What verifications of the topics found."""
         return f"{self.publication}/verification"
 
     def ledger_seen(self) -> str:
@@ -119,7 +117,6 @@ class PublicationPaths:
         return f"{self.publication}/pending"
 
     def pending_marker(self, sequence: int, outbox: str) -> str:
-        """The marker of one outbox."""
         return f"{self.pending()}/{sequence:012d}-{outbox}.json"
 
     def state(self) -> str:

@@ -72,7 +72,6 @@ class PublicationStore:
 
     @property
     def is_used(self) -> bool:
-        """Whether anything is stored."""
         parts = (self._paths.outboxes(), self._paths.state(), self._paths.runs(), inbox_folder(self.name))
         return any(self.home.exists(part) for part in parts)
 
@@ -101,7 +100,6 @@ class PublicationStore:
         return RunStore(self.home, self._paths.orders(run), self._folder(self._paths.work(run)))
 
     def landing(self, run: str) -> LandingStore:
-        """Returns what a run read."""
         return LandingStore(self.home, self._paths.landing(run))
 
     def outbox(self, outbox: str) -> OutboxStore:
@@ -109,7 +107,6 @@ class PublicationStore:
         return OutboxStore(self.home, self._paths.outbox(outbox), self._folder(self._paths.report(outbox)))
 
     def quarantine(self, outbox: str) -> Quarantine:
-        """Returns what the run of an outbox refused."""
         return Quarantine(self.home, self._paths.quarantine(outbox), outbox)
 
     @property
@@ -118,12 +115,10 @@ class PublicationStore:
         return self._folder(self._paths.runs())
 
     def quarantined_outboxes(self) -> list[str]:
-        """Returns the outboxes that have a quarantine."""
         return self.home.folders(self._paths.quarantines())
 
     @property
     def outboxes(self) -> Outboxes:
-        """The outboxes with their states."""
         return Outboxes(self.home, self.name)
 
     @property
@@ -138,7 +133,6 @@ class PublicationStore:
 
     @property
     def attempts(self) -> AttemptLog:
-        """The failed sends."""
         return AttemptLog(self.home, self.name)
 
     @property
@@ -197,7 +191,6 @@ class PublicationStore:
             self.home.write(self._paths.known_topics(), known.to_json())
 
     def reader(self, manifest: Manifest, shard: int) -> OutboxShardReader:
-        """Returns a reader of the records of one shard."""
         return OutboxShardReader(self.home, manifest, shard)
 
     def _folder(self, path: str) -> StoredFolder:
@@ -240,7 +233,6 @@ class RunStore(StoredFolder):
         return self.find_document(StageResult, _RESULT)
 
     def write_result(self, result: StageResult) -> None:
-        """Writes what the stage job reports."""
         self.write(_RESULT, result.to_json())
 
     def shrink_report(self) -> ShrinkReport | None:
@@ -268,8 +260,6 @@ class RunStore(StoredFolder):
 
 
 class LandingStore(StoredFolder):
-    """What one run read."""
-
     def manifest(self) -> LandingManifest:
         """Returns the manifest, which is there when the landing is complete.
 
@@ -327,7 +317,6 @@ class OutboxStore(StoredFolder):
         self.write(_MANIFEST, manifest.to_json())
 
     def shard(self, shard: int) -> StoredFolder:
-        """Returns the folder of one shard."""
         return self.folder(f"shard={shard}")
 
     @property
@@ -362,7 +351,6 @@ class OutboxStore(StoredFolder):
             return None
 
     def write_verdict(self, verdict: QualityVerdict) -> None:
-        """Writes the result of the quality check."""
         self.report.write(_VERDICT, verdict.to_json())
 
     def samples(self) -> RuleSamples | None:
@@ -373,7 +361,6 @@ class OutboxStore(StoredFolder):
             return None
 
     def has_topics(self) -> bool:
-        """Returns whether the topics are stored."""
         return self.exists(_TOPICS)
 
     def topic_counts(self) -> dict[str, int]:
@@ -383,7 +370,6 @@ class OutboxStore(StoredFolder):
         return dict(sorted(zip(table.column("topic").to_pylist(), table.column("records").to_pylist(), strict=True)))
 
     def write_topics(self, topics: pa.Table, *, compression: Compression = "snappy") -> None:
-        """Writes the topics with their numbers of records."""
         self.write_table(_TOPICS, topics, compression=compression)
 
     def approved_topics(self) -> KnownTopics | None:

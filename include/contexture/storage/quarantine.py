@@ -65,7 +65,6 @@ class Quarantine(StoredFolder):
         return self.files(".parquet")
 
     def rows(self, part: str, columns: Sequence[str]) -> Any:
-        """Returns columns of one of its files."""
         with self.translate_read_errors(part):
             return self.table(part, columns=columns)
 

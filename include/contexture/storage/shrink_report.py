@@ -47,7 +47,6 @@ class ShrinkDecision(StoredDocument):
 
     @property
     def clause(self) -> str:
-        """Returns who decided what, as a clause."""
         if self.who is None:
             return "no answer came in time whether they may be deleted"
         verdict = "approved" if self.approved else "rejected"

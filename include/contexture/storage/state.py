@@ -51,7 +51,6 @@ class StateReader:
 
     @cached_property
     def files(self) -> list[StateFile]:
-        """The files, opened."""
         return [StateFile(self._folder, name) for name in self._names]
 
     @property
@@ -128,8 +127,6 @@ class StatePointer(Versioned):
 
 
 class State:
-    """The state of one publication on storage."""
-
     def __init__(self, home: FileTree, publication: str) -> None:
         self.publication = publication
         self.folder = StoredFolder(home, PublicationPaths(publication).state())

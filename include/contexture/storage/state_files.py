@@ -99,7 +99,6 @@ class StateFile:
         return table.slice(int(begin), int(end - begin))
 
     def read(self, groups: Any, columns: Sequence[str]) -> Any:
-        """Whole row groups."""
         if not len(groups):
             return STATE.empty_table().select(list(columns))
         with (

@@ -123,7 +123,6 @@ class Component:
         return next((parameter.value for parameter in self.parameters if parameter.name == name), None)
 
     def words(self, name: str) -> tuple[str, ...]:
-        """Returns the names that a parameter lists."""
         return tuple((self.value(name) or "").split())
 
     @property
@@ -149,11 +148,9 @@ class Agents:
     strange: tuple[JavaProperty, ...]
 
     def of_kind(self, kind: str) -> Iterator[Component]:
-        """Returns the components of one kind."""
         return (component for component in self.components if component.kind == kind)
 
     def channel(self, sink: Component) -> str | None:
-        """Returns the channel a sink reads."""
         return sink.value("channel")
 
     def sources_of(self, sink: Component) -> list[Component]:
@@ -167,7 +164,6 @@ class Agents:
 
 
 def read_agents(properties: Sequence[JavaProperty]) -> Agents:
-    """Returns the agents of a Flume configuration."""
     last = {each.key: each for each in properties}
     counting = [each for each in properties if last[each.key] is each]
     listing = [each for each in counting if _lists(each.key)]

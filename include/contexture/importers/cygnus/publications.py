@@ -65,7 +65,6 @@ class Flow:
 
 
 def draft(flow: Flow) -> Draft:
-    """Returns the publication of a flow."""
     lines = [*_head(flow), *_topics(flow), *_batches(flow), *_message(flow)]
     lines += ["publish:", f"  connection: {flow.connection}  # its bootstrap.servers are what broker_list was"]
     files = tuple(name for name in (flow.grouping_rules, flow.name_mappings) if name is not None)
@@ -246,8 +245,6 @@ def _different(services: Sequence[str]) -> tuple[str, ...]:
 
 
 class _Import:
-    """One import while it runs."""
-
     def __init__(
         self, agents: Agents, sinks: list[Component], files: RuleFiles, services: tuple[str, ...], release: str | None
     ) -> None:
@@ -456,7 +453,6 @@ def _names(imported: Imported) -> list[str]:
 
 
 def file_name(publication: str) -> str:
-    """Returns the file of a publication."""
     return f"{publication}.yaml"
 
 

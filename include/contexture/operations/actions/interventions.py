@@ -61,7 +61,6 @@ class RetryOrder:
 
 
 def dag_of(publication: str) -> str:
-    """The DAG of a publication."""
     return f"publish_{publication}"
 
 

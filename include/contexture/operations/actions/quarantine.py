@@ -39,11 +39,9 @@ class Started:
     command: str
 
     def as_dict(self) -> dict[str, Any]:
-        """As one JSON document."""
         return asdict(self)
 
     def lines(self) -> Iterator[str]:
-        """As lines of text."""
         events = "1 event" if self.events == 1 else f"{self.events} events"
         if self.run is None:
             yield f"{events} of outbox {self.outbox} can be tried again; {URL_VARIABLE} is not set, so start it with:"
@@ -95,7 +93,6 @@ class QuarantineListing:
     rows: list[dict[str, str | None]] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """As one JSON document."""
         counts = [
             {"publication": publication, "rule": rule, "rows": number}
             for (publication, rule), number in sorted(self.counts.items())

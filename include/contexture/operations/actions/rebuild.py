@@ -50,7 +50,6 @@ class LedgerRebuildPlan:
 
     @property
     def topic(self) -> str:
-        """Its name in Kafka."""
         return _names(self.publication).ledger_topic
 
 

@@ -321,7 +321,6 @@ def measure(
 
 
 def compressed(message: bytes, codec: str) -> int:
-    """Bytes of a message as a client compresses it."""
     if codec == "none":
         return len(message)
     import pyarrow as pa

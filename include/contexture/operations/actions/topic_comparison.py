@@ -85,7 +85,6 @@ class TopicComparison:
 
     @property
     def are_equal(self) -> bool:
-        """Whether both sides are equal."""
         return not (self.only_left or self.only_right or self.differing)
 
 

@@ -153,7 +153,6 @@ TOTALS: Final = ("read", "accepted", "quarantined", "upserts", "deletes", "recor
 
 
 def totals(runs: Sequence[RunReport]) -> dict[str, int]:
-    """Sums over the runs."""
     return {name: sum(getattr(run, name) for run in runs) for name in TOTALS}
 
 

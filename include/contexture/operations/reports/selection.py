@@ -27,14 +27,11 @@ _SHORTEST_PREFIX: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class KeptRun:
-    """A run whose outbox is kept."""
-
     status: OutboxStatus
     manifest: Manifest
 
     @property
     def prepared_at(self) -> datetime:
-        """When its outbox was prepared."""
         return self.status.steps[0].at
 
 

@@ -349,7 +349,6 @@ class PendingOutbox(StoredDocument):
     @computed_field  # type: ignore[prop-decorator]  # mypy knows no decorator on top of property
     @property
     def attempts(self) -> int:
-        """All failed sends."""
         return sum(each.failed for each in self.sends)
 
 

@@ -110,7 +110,6 @@ class BrokerView:
                     yield from self._of_page(number, query, page)
 
     def again(self, entities: Sequence[bytes]) -> Iterator[Met]:
-        """As `SourceView.again`."""
         ids = sorted({str(orjson.loads(entity)[2]) for entity in entities if self.can_ask(entity)})
         for first in range(0, len(ids), _IDS_AT_ONCE):
             some = tuple(ids[first : first + _IDS_AT_ONCE])
@@ -125,7 +124,6 @@ class BrokerView:
         return bool(entity_id) and "," not in entity_id
 
     def entity_of(self, name: bytes) -> bytes:
-        """As `SourceView.entity_of`."""
         members = orjson.loads(name)
         return name if len(members) == _IDENTITY else orjson.dumps(members[:_IDENTITY])
 

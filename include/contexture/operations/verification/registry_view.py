@@ -97,7 +97,6 @@ class RegistryView:
             yield from self._alone(wanted, into, time.monotonic() + self._seconds)
 
     def can_ask(self, entity: bytes) -> bool:
-        """As `SourceView.can_ask`."""
         return _urn(entity) is not None
 
     def entity_of(self, name: bytes) -> bytes:
@@ -105,7 +104,6 @@ class RegistryView:
         return same_artefact(name.decode(errors="replace")).encode()
 
     def entity_of_key(self, key: bytes) -> bytes | None:
-        """As `SourceView.entity_of_key`."""
         return self.entity_of(key) if _urn(key) is not None else None
 
     def is_behind(self, entity: bytes | None, modified_us: int | None, watermark: str | None) -> bool:

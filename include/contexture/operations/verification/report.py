@@ -77,8 +77,6 @@ def _moment(value: datetime) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """A verification, and the address of its report."""
-
     found: VerificationResult
     uri: str
 

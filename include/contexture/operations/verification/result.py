@@ -79,7 +79,6 @@ class VerificationResult(StoredDocument):
 
     @property
     def summary(self) -> str:
-        """The outcome in one clause."""
         if self.is_equal:
             held = " what the source holds" if self.against == "source" else " as they should be"
             return f"{self.held} {self.basis} in {self.topics} topics are{held}"

@@ -59,7 +59,6 @@ class GroupingRules:
         return cls(tuple(rules), tuple(dropped), compat)
 
     def find(self, identity: ContextIdentity) -> GroupingRule | None:
-        """Returns the first rule that matches."""
         for rule in self.rules:
             if rule.regex.fullmatch("".join(self._value(identity, field) for field in rule.fields)):
                 return rule

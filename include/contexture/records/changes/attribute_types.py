@@ -14,8 +14,6 @@ MOST = 50_000
 
 
 class AttributeType(NamedTuple):
-    """One NGSI type of an attribute."""
-
     entity_type: str
     attribute: str
     kind: str
@@ -26,8 +24,6 @@ _Types = Mapping[tuple[str, str], frozenset[str]]
 
 @dataclass(frozen=True, slots=True)
 class AttributeTypes:
-    """Types by entity type and attribute."""
-
     types: _Types = field(default_factory=dict)
 
     @classmethod
@@ -43,7 +39,6 @@ class AttributeTypes:
 
     @classmethod
     def from_json(cls, text: bytes) -> AttributeTypes:
-        """Reads what `to_json` wrote."""
         return cls.of(msgspec.json.decode(text, type=list[AttributeType]))
 
     def to_json(self) -> bytes:

@@ -22,5 +22,4 @@ def hash_words(column: Any) -> tuple[Words, Words]:
 
 
 def first_word(sixteen_bytes: bytes) -> int:
-    """Returns the first word of one hash."""
     return int.from_bytes(sixteen_bytes[:8], "big")

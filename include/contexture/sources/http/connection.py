@@ -193,7 +193,6 @@ class ConnectionFields:
     extra: Mapping[str, object] = field(default_factory=dict, repr=False)
 
     def text(self, name: str, default: str = "") -> str:
-        """Returns a text of the extra."""
         value = self.extra.get(name)
         return default if value is None else str(value)
 

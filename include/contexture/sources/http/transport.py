@@ -130,7 +130,6 @@ class HttpClient:
             self._tokens = Tokens(connection.grant, self._token_client, budget.clock)
 
     def close(self) -> None:
-        """Closes the connections."""
         self._client.close()
         if self._token_client:
             self._token_client.close()
@@ -200,7 +199,6 @@ class HttpTransport:
         self._client = HttpClient(connection, budget, transport)
 
     def close(self) -> None:
-        """Closes the connections."""
         self._client.close()
 
     def get(

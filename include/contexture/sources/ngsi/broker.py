@@ -109,7 +109,6 @@ class Broker(ABC):
         self.close()
 
     def close(self) -> None:
-        """Closes the connections."""
         self._transport.close()
 
     @abstractmethod

@@ -75,7 +75,6 @@ class Dialect:
 
     @classmethod
     def of(cls, source: NgsiSource) -> Dialect:
-        """Returns the dialect of a publication's source."""
         return cls(source.api, flavour_named(source.flavour), source.context or "")
 
 

@@ -127,7 +127,6 @@ class EntityHistory:
     instances: tuple[Instance, ...]
 
     def within(self, interval: HistoryInterval) -> EntityHistory:
-        """Returns only what happened in an interval."""
         return EntityHistory(self.id, self.head, tuple(one for one in self.instances if one.at in interval))
 
     def until(self, time: datetime) -> EntityHistory:
@@ -255,7 +254,6 @@ class TemporalPaging:
     _seems_over: bool = False
 
     def parameters(self) -> dict[str, str]:
-        """Returns the parameters of the next page."""
         if self._anchor or self.flavour == "orion-ld":
             return {"pageSize": str(PAGE_SIZE)} | ({"pageAnchor": self._anchor} if self._anchor else {})
         return {"limit": str(PAGE_SIZE), "offset": str(self._offset), "count": "true"}

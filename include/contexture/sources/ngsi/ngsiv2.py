@@ -28,16 +28,13 @@ class NgsiV2Client(Broker):
         return self._transport.get("/v2/subscriptions", self._scope("/#"), {"limit": "1"}, deadline).broker_time
 
     def describe(self, query: EntityQuery) -> str:
-        """See `Broker.describe`."""
         return query.describe()
 
     def count(self, query: EntityQuery) -> int:
-        """See `Broker.count`."""
         question = build_entities_request(self._scope(query.service_path), query.count_parameters())
         return self._total_of(self._transport.send(question))
 
     def time_at(self, query: EntityQuery, place: int) -> str | None:
-        """See `Broker.time_at`."""
         parameters = replace(query, identities_only=True).page_parameters(since=None, offset=place, limit=1)
         answer = self._transport.send(build_entities_request(self._scope(query.service_path), parameters))
         shown = [head.time(query.field) for head in self._parsed(answer, query).heads]

@@ -86,7 +86,6 @@ def json_format(schema: str | None, media_type: str | None) -> Format | None:
 
 
 def is_fusion(media_type: str | None) -> bool:
-    """Whether a media type is that of Fusion-JSON."""
     return bool(media_type) and str(media_type).strip().lower().startswith("application/vnd.fusion.json")
 
 

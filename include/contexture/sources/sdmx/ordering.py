@@ -50,7 +50,6 @@ class VersionIndex:
         return self._known[reference]
 
     def versions_of(self, urn: Urn) -> Mapping[str, str]:
-        """Returns the URNs of all versions of an artefact, by version."""
         return self._versions.get(_series(urn), {})
 
     def _found(self, reference: str) -> Iterable[str]:

@@ -18,7 +18,6 @@ class NotificationError(RejectedError):
 
     @property
     def status(self) -> int:
-        """The HTTP status of the response."""
         return int(str(self.context.get("status", BAD_REQUEST)))
 
 

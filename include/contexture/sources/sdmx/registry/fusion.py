@@ -65,7 +65,6 @@ class FusionRegistry(RestRegistry):
         return self._transport.retrying(lambda: self._log(after))
 
     def period(self, start: datetime, end: datetime) -> LogPeriod:
-        """See `Registry.period`."""
         return self._transport.retrying(lambda: log.period(self._searched(lambda row: row.at < start)[0], start, end))
 
     def all_urns(self) -> tuple[str, ...]:

@@ -162,7 +162,6 @@ class Listings:
         self._first = self._formats[0]
 
     def everything(self, media_type: str | None = None) -> StructureEntry:
-        """See `Registry.list_structures`."""
         given: list[Listing] = []
         for format_ in self._in_order(media_type):
             listing = self._listing(StructureQuery(), format_)
@@ -174,7 +173,6 @@ class Listings:
         return merge_listings(given, self._contents.who)
 
     def unchanged_since(self, last_modified: str) -> bool:
-        """See `Registry.unchanged_since`."""
         path = self._contents.paths.of(StructureQuery(), stubs=True)
         status = self._contents.transport.status(StructureRequest(path, self._first, last_modified))
         return status == NOT_MODIFIED
@@ -328,27 +326,22 @@ class RestRegistry(ABC):
         return self._has_history
 
     def probe(self) -> None:
-        """See `Registry.probe`."""
         self._transport.retrying(self._probe)
 
     def list_structures(self, media_type: str | None = None) -> StructureEntry:
-        """See `Registry.list_structures`."""
         found = self._transport.retrying(lambda: self._listings.everything(media_type))
         self._held = found.urns
         return found
 
     def unchanged_since(self, last_modified: str) -> bool:
-        """See `Registry.unchanged_since`."""
         return self._transport.retrying(lambda: self._listings.unchanged_since(last_modified))
 
     def queries(self, urns: Sequence[str]) -> tuple[StructureQuery, ...]:
-        """See `Registry.queries`."""
         return plan_queries(urns, self._held)
 
     def read(
         self, query: StructureQuery, media_type: str, into: Path, *, unless_modified_since: str | None = None
     ) -> Reply | NotModified | NotExpressible | None:
-        """See `Registry.read`."""
         return self._transport.retrying(
             lambda: self._contents.read(query, media_type, into, since=unless_modified_since)
         )
@@ -356,12 +349,10 @@ class RestRegistry(ABC):
     def read_one(
         self, urn: str, media_type: str, into: Path, *, as_of: datetime | None = None
     ) -> Reply | NotExpressible | None:
-        """See `Registry.read_one`."""
         moment = as_of if self._has_history else None
         return self._transport.retrying(lambda: self._one(urn, media_type, into, moment))
 
     def close(self) -> None:
-        """Closes the connections."""
         self._transport.close()
 
     def __enter__(self) -> Self:

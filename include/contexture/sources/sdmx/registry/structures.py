@@ -132,7 +132,6 @@ class Contents:
     def read(
         self, query: StructureQuery, media_type: str, into: Path, *, since: str | None = None
     ) -> Reply | NotModified | NotExpressible | None:
-        """See `Registry.read`."""
         fetched = self.fetch(self.paths.of(query), media_type, into, since)
         if fetched is not None and fetched.status == NOT_MODIFIED and since is not None:
             return NotModified()

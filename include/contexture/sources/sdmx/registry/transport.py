@@ -128,7 +128,6 @@ class DownloadedFile:
 
     @property
     def media_type(self) -> str:
-        """The content type of the response."""
         return str(self.headers.get("content-type", ""))
 
 
@@ -146,7 +145,6 @@ class StructureDownloads:
         self._client = HttpClient(connection, self.budget, transport)
 
     def close(self) -> None:
-        """Closes the connections."""
         self._client.close()
 
     def retrying(self, call: Callable[[], Given]) -> Given:

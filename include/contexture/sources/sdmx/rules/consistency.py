@@ -157,7 +157,6 @@ class _Series:
             self.add(urn)
 
     def add(self, text: str) -> None:
-        """Adds one more."""
         if urn := parsed_urn(text):
             latest = self._latest.get(_artefact(urn))
             if latest is None or version_key(urn.version) > version_key(latest):

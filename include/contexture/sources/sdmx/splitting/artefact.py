@@ -51,7 +51,6 @@ class Artefact:
 
     @property
     def size(self) -> int:
-        """Bytes of the content."""
         return len(self.content)
 
     @property

@@ -127,8 +127,6 @@ class EventReader(Protocol):
 
 
 class References:
-    """Gathers the references of one artefact."""
-
     def __init__(self, events: EventReader | None = None, *, none: bool = False) -> None:
         self._events = events
         self._none = none
@@ -155,7 +153,6 @@ class References:
 
 
 def of_format(format_: Format, kind: str, agency: str | None) -> References:
-    """References of an artefact of this format."""
     if kind == "Codelist" and format_ in _WITHOUT_EXTENSIONS:
         return References(none=True)
     if format_ is Format.SDMX_ML_2_1:

@@ -144,12 +144,10 @@ class Level:
 
     @property
     def end_tag(self) -> bytes:
-        """Closes it."""
         return end_tag(self.tag)
 
 
 def end_tag(tag: bytes) -> bytes:
-    """Returns the end tag of a start tag."""
     found = START_TAG.match(tag)
     return b"</%s>" % (found[1] if found else b"")
 

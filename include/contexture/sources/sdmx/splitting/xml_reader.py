@@ -97,12 +97,10 @@ class ByteWindow:
         return bytes(self._bytes[: position - self._base])
 
     def start_tag(self, position: int) -> bytes:
-        """Returns the start tag that begins there."""
         found = START_TAG.match(self._bytes, position - self._base)
         return found[0] if found else b""
 
     def comment(self, position: int) -> bytes:
-        """Returns the comment that begins there."""
         start = position - self._base
         return bytes(self._bytes[start : self._bytes.index(b"-->", start) + 3])
 
