@@ -119,7 +119,7 @@ def _as_dict(checked: Checked) -> dict[str, object]:
     from contexture.publications import fingerprint
     from contexture.publications.resolved import CONTENTS
 
-    loaded, publication = checked.loaded, checked.loaded.publication
+    loaded, publication, preview = checked.loaded, checked.loaded.publication, checked.preview
     problems = loaded.error.problems if loaded.error else loaded.notes
     return {
         "path": str(loaded.path),
@@ -128,14 +128,10 @@ def _as_dict(checked: Checked) -> dict[str, object]:
         "name": publication.name if publication else None,
         "fingerprint": fingerprint(publication) if publication else None,
         "configuration": publication.model_dump(mode="json", exclude=CONTENTS) if publication else None,
-        "preview": _preview_as_dict(checked.preview) if checked.preview else None,
+        "preview": dataclasses.asdict(preview) | {"topics": preview.topics} if preview else None,
         "structures": dataclasses.asdict(checked.structures) if checked.structures else None,
         "no_preview": checked.no_preview or None,
     }
-
-
-def _preview_as_dict(preview: Preview) -> dict[str, object]:
-    return {**dataclasses.asdict(preview), "topics": preview.topics}
 
 
 def print_check_text(checked: list[Checked]) -> None:

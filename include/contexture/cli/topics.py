@@ -129,11 +129,8 @@ def print_plans_text(planned: Sequence[PlannedTopics]) -> None:
             typer.echo(f"  not there, made by the next run that sends to them: {names}")
         for change in plan.changes:
             typer.echo(f"  {change.drift}")
-            typer.echo(f"    {_what_of_it(change, each.made)}")
-
-
-def _what_of_it(change: TopicChange, made: tuple[TopicChange, ...] | None) -> str:
-    return "changed" if made is not None and change in made else f"next: {change.advice}"
+            is_made = each.made is not None and change in each.made
+            typer.echo(f"    {'changed' if is_made else f'next: {change.advice}'}")
 
 
 def _as_json(change: TopicChange, made: tuple[TopicChange, ...] | None) -> dict[str, object]:

@@ -89,7 +89,8 @@ _STAND_IN: Mapping[str, object] = {
 def validate(data: object) -> tuple[Publication | None, list[ModelProblem]]:
     """Returns the publication, or None and every reason against it."""
     if not isinstance(data, Mapping):
-        return None, [ModelProblem((), _not_a_mapping(data), "expected `key: value` lines, beginning with `name:`")]
+        found = "the file is empty" if data is None else "a publication is not a list or a single value"
+        return None, [ModelProblem((), found, "expected `key: value` lines, beginning with `name:`")]
     try:
         return Publication.model_validate(data), []
     except ValidationError as error:
@@ -97,10 +98,6 @@ def validate(data: object) -> tuple[Publication | None, list[ModelProblem]]:
     findings = list(_findings(details, publication_class(data)))
     wrong = [tuple(detail["loc"]) for detail in details if detail["loc"]]
     return None, [*findings, *_of_the_rest(data, wrong)] if wrong else findings
-
-
-def _not_a_mapping(data: object) -> str:
-    return "the file is empty" if data is None else "a publication is not a list or a single value"
 
 
 def _findings(details: list[ErrorDetails], model: type[Publication]) -> Iterator[ModelProblem]:
@@ -175,7 +172,7 @@ def parse_publication(path: Path) -> LoadedPublication:
     try:
         text = _text(path)
     except YamlError as error:
-        return _unusable(path, [_unplaced(path, error)])
+        return _unusable(path, [Problem(path, 0, 0, 0, "", error.message, error.hint)])
     lines = text.splitlines()
     try:
         document = yaml_document.parse(text)
@@ -214,10 +211,6 @@ def _text(path: Path) -> str:
         raise YamlError(f"the file can't be read: {error.strerror}", "check the path and permissions", None) from None
     except UnicodeDecodeError as error:
         raise YamlError(f"byte {error.start} is not UTF-8", "save the file as UTF-8 text", None) from None
-
-
-def _unplaced(path: Path, error: YamlError) -> Problem:
-    return Problem(path, 0, 0, 0, "", error.message, error.hint)
 
 
 def _of_document(path: Path, lines: list[str], error: YamlError) -> Problem:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final, TypeVar
 
-from contexture.errors import ContextureError, RetriableError
+from contexture.errors import RetriableError
 from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.clients import transactional_producer
 from contexture.kafka.errors import FencedError, SendAgainError
@@ -196,7 +196,8 @@ class Claims:
             session.initialise()
             return act(session)
         except SendAgainError as failure:
-            raise _try_again(failure.error) from failure
+            step = "clear the task: claiming again does no harm"
+            raise RetriableError(failure.error.message, next_step=step) from failure
         finally:
             session.close()
 
@@ -229,7 +230,3 @@ def _claimed(outbox: str, sequence: int, before: LedgerEntry | None) -> LedgerEn
     position = before.source_transaction if before else None
     deletions = before.source_deletions if before else False
     return LedgerEntry(outbox, sequence, 0, 0, 0, -1, position, datetime.now(UTC), deletions)
-
-
-def _try_again(error: ContextureError) -> RetriableError:
-    return RetriableError(error.message, next_step="clear the task: claiming again does no harm")

@@ -23,7 +23,6 @@ from contexture.sending import (
     LedgerEntry,
     Publisher,
     SenderNames,
-    SendProgress,
     ShardReader,
     ShardResult,
     for_structures,
@@ -301,15 +300,12 @@ class KafkaTarget:
             self._names,
             shards=sending.shards,
             broker_wait_seconds=self._wait_seconds,
-            progress=self._report_progress,
+            progress=lambda progress: self._report(f"shard {progress.shard}: {progress.detail}"),
             dead_letters=dead_letters_of(self._publication),
             # Kafka removes a history's records by their own time: that of a change may be older than the retention.
             encode=timed_by_sending if self._publication.topics.keep == "history" else None,
             **options,
         )
-
-    def _report_progress(self, progress: SendProgress) -> None:
-        self._report(f"shard {progress.shard}: {progress.detail}")
 
     def _ledger(self) -> Ledger:
         return Ledger(self._settings, self._names, broker_wait=self._broker_wait())

@@ -83,7 +83,9 @@ class Quarantine(StoredFolder):
             rules: only what one of these rules refused; everything when empty.
         """
         parts = [self.rows(part, ["ordinal", "rule"]) for part in self.parts]
-        ordinals = [_of_rules(part, rules).column("ordinal").to_numpy() for part in parts]
+        if rules:
+            parts = [part.filter(pc.is_in(part.column("rule"), value_set=pa.array(rules))) for part in parts]
+        ordinals = [part.column("ordinal").to_numpy() for part in parts]
         if not ordinals:
             return np.empty(0, np.int64)
         return np.setdiff1d(np.concatenate(ordinals), np.array(list(self.retried()), dtype=np.int64))
@@ -110,10 +112,6 @@ class Quarantine(StoredFolder):
             for batch in file.iter_batches(batch_size=_ROWS, columns=columns):
                 for row in batch.to_pylist():
                     _add(found.get(row["rule"]), row)
-
-
-def _of_rules(table: Any, rules: Sequence[str]) -> Any:
-    return table.filter(pc.is_in(table.column("rule"), value_set=pa.array(rules))) if rules else table
 
 
 def identity_text(path: str | None, id_: str | None, type_: str | None) -> str:

@@ -328,11 +328,9 @@ class LastRecords:
     def identities(self) -> Iterator[Gathered]:
         """What the topics hold of each identity that state does not know, in order."""
         for identity, rows in groupby(self._database.execute(_ROWS), key=lambda row: bytes(row[0])):
-            if not self._is_known(identity_hash(identity)):
+            known = self._database.execute("SELECT 1 FROM known WHERE identity_hash = ?", (identity_hash(identity),))
+            if known.fetchone() is None:
                 yield self._gathered(identity, list(rows))
-
-    def _is_known(self, hashed: bytes) -> bool:
-        return self._database.execute("SELECT 1 FROM known WHERE identity_hash = ?", (hashed,)).fetchone() is not None
 
     def _gathered(self, identity: bytes, rows: Sequence[_Row]) -> Gathered:
         topics = dict.fromkeys(row[2] for row in rows)

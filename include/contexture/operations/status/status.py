@@ -325,17 +325,14 @@ def _lag(sources: Sources, found: PublicationFacts, prepared: Sequence[Manifest 
     # What a backfill sends again was read long ago, and says nothing of how far behind this is.
     since = [each.received_from for each in prepared if each and each.received_from and each.mode != "backfill"]
     since += [datetime.fromtimestamp(file.time_us / 1_000_000, UTC) for file in waiting[:1]]
+    # A run that read nothing has no such time, and retention may have taken the manifest.
+    until = (last.received_to if last else None) or found.stored.pointer.concluded_at
     return Lag(
         seconds=max(0.0, (sources.now - min(since)).total_seconds()) if since else 0.0,
         records=sum(each.records for each in prepared if each),
         notifications=len(waiting),
-        published_until=_until(found, last),
+        published_until=until,
     )
-
-
-def _until(found: PublicationFacts, last: Manifest | None) -> datetime | None:
-    # A run that read nothing has no such time, and retention may have taken the manifest.
-    return (last.received_to if last else None) or found.stored.pointer.concluded_at
 
 
 class PendingOutbox(StoredDocument):

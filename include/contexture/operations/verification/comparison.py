@@ -164,7 +164,7 @@ class KeyedComparison:
         differences = {kind: self._count(query) for kind, query in queries.items()}
         return ComparisonResult(
             held=self._count("FROM held"),
-            compared=self._compared(),
+            compared={str(how): int(count) for how, count in self._database.execute(_HOW)},
             unjudged=self._unjudged(removed, excused),
             differences=differences,
             samples=tuple(sample for kind, query in queries.items() for sample in self._samples(kind, query)),
@@ -198,9 +198,6 @@ class KeyedComparison:
         if baseline is None or self._count(f"FROM held WHERE sequence = {baseline:d} AND EXISTS ({_LIVE})"):
             return _REMOVED
         return f"{_REMOVED} OR sequence = {baseline:d}"
-
-    def _compared(self) -> dict[str, int]:
-        return {str(how): int(count) for how, count in self._database.execute(_HOW)}
 
     def _unjudged(self, removed: frozenset[str], excused: str) -> dict[str, int]:
         missing = f"FROM {_TABLES['missing']} {_KINDS['missing']}"

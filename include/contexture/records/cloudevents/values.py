@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
+from calendar import isleap
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
@@ -128,7 +129,7 @@ def _is_unusual(text: str) -> bool:
     offset = _offset_minutes(found[7], found[8], found[9])
     if offset is None or not 1 <= month <= 12 or hour > 23 or minute > 59:
         return False
-    if not 1 <= day <= _DAYS[month] or (month == 2 and day == 29 and not _is_leap(year)):
+    if not 1 <= day <= _DAYS[month] or (month == 2 and day == 29 and not isleap(year)):
         return False
     return second < 60 or (second == 60 and (hour * 60 + minute - offset) % _DAY == _LAST_MINUTE)
 
@@ -148,10 +149,6 @@ def timestamp(moment: datetime) -> str | None:
 def utc_bytes(moment: datetime) -> bytes:
     """Returns a moment whose zone is `datetime.UTC`, as RFC 3339 writes it."""
     return orjson.dumps(moment, None, orjson.OPT_UTC_Z)[1:-1]
-
-
-def _is_leap(year: int) -> bool:
-    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
 def _offset_minutes(sign: str | None, hours: str | None, minutes: str | None) -> int | None:

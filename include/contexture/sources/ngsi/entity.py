@@ -109,7 +109,8 @@ def parse_entity(
         return linked_data_entity(entity, body, service=service, attribute_times=attribute_times is not False)
     shadowed: list[str] = []
     if attribute_times is None:
-        attribute_times = _shows_attribute_times(entity)
+        # An attribute of the user that carries metadata `dateModified` proves that it was requested.
+        attribute_times = any(_attribute_time(attribute) is not None for attribute in entity.values())
         if not attribute_times:
             shadowed += [name for name in BUILTIN_NAMES if _may_be_either(entity, name, service_path_hint)]
     created_at = _take_time(entity, "dateCreated", shadowed)
@@ -166,11 +167,6 @@ def _attributes(entity: dict[str, object]) -> dict[str, object]:
 def is_users(attribute: Mapping[str, object], kind: str) -> bool:
     """Whether an attribute called like a builtin is certainly the user's: builtins have one type and no metadata."""
     return attribute.get("type") != kind or bool(attribute.get("metadata"))
-
-
-def _shows_attribute_times(entity: Mapping[str, object]) -> bool:
-    """Whether the entity proves that metadata `dateModified` was requested: an attribute of the user carries it."""
-    return any(_attribute_time(attribute) is not None for attribute in entity.values())
 
 
 def _may_be_either(entity: Mapping[str, object], name: str, path: str | None) -> bool:

@@ -265,7 +265,8 @@ class TemporalPaging:
             RetriableError: history was deleted meanwhile, or the broker returns the same page again.
         """
         page = tuple(ids)
-        if page and self._met.issuperset(page) and not self._is_asked_again():
+        is_requested_again = self._seems_over and self.flavour == "orion-ld"
+        if page and self._met.issuperset(page) and not is_requested_again:
             # It would be requested until the deadline.
             raise _same_again()
         self._met.update(page)
@@ -283,9 +284,6 @@ class TemporalPaging:
             self._anchor = following
         if self.over and total is not None and len(self._met) < total:
             raise _changed()
-
-    def _is_asked_again(self) -> bool:
-        return self._seems_over and self.flavour == "orion-ld"
 
     def _is_more(self, following: str) -> bool:
         if following or self.flavour == "orion-ld":
