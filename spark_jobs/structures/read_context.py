@@ -13,7 +13,7 @@ from typing import Literal
 
 from contexture.sources.sdmx import Selector, Urn
 from contexture.sources.sdmx.formats import same_artefact
-from contexture.sources.sdmx.reading.scope import Names, SelectedStructures, by_name
+from contexture.sources.sdmx.reading.steps import Names, SelectedStructures, by_name
 from contexture.sources.sdmx.registry import Registry, Reply, read_one_in
 from spark_jobs.structures.landing import LandingRow, landing_file
 from spark_jobs.structures.read_tasks import (

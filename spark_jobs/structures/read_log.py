@@ -12,10 +12,12 @@ from collections.abc import Iterable, Sequence
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.sources.sdmx import Selector
 from contexture.sources.sdmx.formats import same_artefact
-from contexture.sources.sdmx.reading.scope import Names, SelectedStructures, by_name
 from contexture.sources.sdmx.reading.steps import (
     LogStep,
     Moved,
+    Names,
+    SelectedStructures,
+    by_name,
     changed_urns,
     held_before,
     no_version_moves,

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from contexture.sources.sdmx.formats import same_artefact
-from contexture.sources.sdmx.reading.scope import SelectedStructures
 from contexture.sources.sdmx.reading.steps import (
     LogReplay,
     LogStep,
     Moved,
+    SelectedStructures,
     changed_urns,
     no_version_moves,
     plan_log_replay,

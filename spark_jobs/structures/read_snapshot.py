@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from contexture.errors import RetriableError
-from contexture.sources.sdmx.reading.scope import Names
+from contexture.sources.sdmx.reading.steps import Names
 from spark_jobs.structures.read_context import ReadContext, RegistryListing
 
 

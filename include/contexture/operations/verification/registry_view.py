@@ -27,8 +27,7 @@ from contexture.records.topics.structure_routes import router
 from contexture.sources.http.errors import ReplyTooLargeError
 from contexture.sources.sdmx import Artefact, Format, Selector, StructureMessageError, Urn, split
 from contexture.sources.sdmx.formats import same_artefact
-from contexture.sources.sdmx.reading.scope import SelectedStructures, by_name
-from contexture.sources.sdmx.reading.steps import transaction_of
+from contexture.sources.sdmx.reading.steps import SelectedStructures, by_name, transaction_of
 from contexture.sources.sdmx.registry import LogResetError, Registry, RegistryConnection, Reply, open_registry
 from contexture.sources.sdmx.rules.catalogue import StructureRuleOptions
 from contexture.sources.sdmx.rules.checks import check

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from builders.registry import urn
 from contexture.sources.sdmx import Selector
-from contexture.sources.sdmx.reading.scope import SelectedStructures, by_name
+from contexture.sources.sdmx.reading.steps import SelectedStructures, by_name
 
 OF_2_1 = "urn:sdmx:org.sdmx.infomodel.registry.ContentConstraint=ECB:CR_EXR(1.0)"
 OF_3_0 = "urn:sdmx:org.sdmx.infomodel.registry.DataConstraint=ECB:CR_EXR(1.0)"

@@ -5,8 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from builders.registry import urn
-from contexture.sources.sdmx.reading.scope import SelectedStructures
-from contexture.sources.sdmx.reading.steps import FetchRequest, LogStep, plan_log_replay, structures_at
+from contexture.sources.sdmx.reading.steps import (
+    FetchRequest,
+    LogStep,
+    SelectedStructures,
+    plan_log_replay,
+    structures_at,
+)
 from contexture.sources.sdmx.registry import Log, LogPeriod, RegistryTransaction
 
 A, B, C = urn("A"), urn("B"), urn("C")

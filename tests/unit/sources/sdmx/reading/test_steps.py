@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from builders.registry import urn
 from contexture.sources.sdmx import Selector, select_structures
-from contexture.sources.sdmx.reading.scope import SelectedStructures, by_name
 from contexture.sources.sdmx.reading.steps import (
     FetchRequest,
     LogStep,
+    SelectedStructures,
+    by_name,
     changed_urns,
     held_before,
     plan_gap_recovery,
