@@ -16,8 +16,14 @@ from contexture.monitoring.rows import TransactionRow, TransactionStatus
 from contexture.operations import environment
 from contexture.operations.actions.connection_check import settings_of
 from contexture.operations.environment import FOLDER_VARIABLE, named_publication, publications_folder
-from contexture.operations.recovery.checks import candidates, check_differences, check_rebuildable
-from contexture.operations.recovery.state import Rebuilding, RebuiltState, rebuilding
+from contexture.operations.recovery.state import (
+    Rebuilding,
+    RebuiltState,
+    candidates,
+    check_differences,
+    check_rebuildable,
+    rebuilding,
+)
 from contexture.operations.verification.topics import KafkaTopics
 from contexture.publications import Publication, discover, load_publications
 from contexture.sending import Ledger, LedgerEntry, SenderNames

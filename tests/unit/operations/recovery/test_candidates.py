@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from builders.outboxes import publication
 from builders.structure_runs import registry_publication
 from contexture.events import ContextIdentity
-from contexture.operations.recovery.checks import candidates
+from contexture.operations.recovery.state import candidates
 from contexture.records.topics import TopicNameError, TopicNamer
 
 CLUSTER = [
