@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from threading import Thread
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, Protocol
 
 from contexture.errors import ConfigurationError, ContextureError
@@ -168,9 +167,7 @@ class GroupMember:
         self._consumer = self._open_consumer(self._settings, self._watch, own=self._options)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._is_leaving = True
         close_within(self._live())
 

@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 
 from contexture.kafka.errors import KafkaConfigurationError
 
@@ -49,9 +48,7 @@ class Keytool:
         self._folder = Path(tempfile.mkdtemp(prefix="contexture-keys-"))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def certificates(self, store: Path, password: str) -> str:

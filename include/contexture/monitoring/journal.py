@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from queue import Empty, Full, Queue
 from threading import Thread
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from contexture.monitoring.store import RunTables
@@ -65,9 +64,7 @@ class RunTableWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._closing = True
         if self._thread is not None:
             self._thread.join(self._close_seconds)
