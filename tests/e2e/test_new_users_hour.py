@@ -89,7 +89,8 @@ class NewUser:
 
     def _is_idle(self) -> bool:
         time.sleep(POLL_SECONDS)
-        return not [run for name, run in self._airflow.active_publications() if name == "bikes"]
+        path = "/api/v2/dags/publish_bikes/dagRuns?state=running&state=queued"
+        return not self._airflow.request("GET", path, "publish_bikes").json()["dag_runs"]
 
     def _is_known(self) -> bool:
         time.sleep(POLL_SECONDS)

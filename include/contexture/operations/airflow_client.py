@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 import httpx
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
@@ -112,20 +112,6 @@ class AirflowClient:
             RetriableError: Airflow did not answer.
         """
         return bool(self.request("GET", f"/api/v2/dags/{dag_id}", dag_id).json()["is_paused"])
-
-    def active_publications(self) -> list[tuple[str, str]]:
-        """Publications and ids of their runs that are queued or running. Raises as `is_paused`."""
-        named = ((str(run["dag_id"]), str(run["dag_run_id"])) for run in self._active_runs())
-        return [(dag.removeprefix(_PUBLISH), run) for dag, run in named if dag.startswith(_PUBLISH)]
-
-    def _active_runs(self) -> Iterator[Mapping[str, object]]:
-        # By cursor: with an offset, a run that ends between two pages hides another one.
-        cursor: str | None = ""
-        while cursor is not None:
-            path = f"/api/v2/dags/~/dagRuns?state=running&state=queued&limit=100&cursor={quote(cursor, safe='')}"
-            page = self.request("GET", path, "resynchronise").json()
-            yield from page["dag_runs"]
-            cursor = page.get("next_cursor")
 
     def pools(self) -> set[str]:
         """The names of our pools that it has. Raises as `is_paused`."""

@@ -54,6 +54,17 @@ def read(connection_id: str) -> ConnectionFields | None:
         raise _unreadable(connection_id) from None
 
 
+def read_required(connection_id: str) -> ConnectionFields:
+    """Returns the fields of a connection. Raises as `read`, and where the connection is not in the environment."""
+    fields = read(connection_id)
+    if fields is None:
+        raise ConfigurationError(
+            f"there is no connection {connection_id!r} in the environment",
+            next_step=f"set {variable_of(connection_id)} as Airflow has it",
+        )
+    return fields
+
+
 def context_broker(connection_id: str, fields: ConnectionFields) -> BrokerConnection:
     """The context broker behind a connection's fields.
 

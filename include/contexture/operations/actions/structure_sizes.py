@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contexture.errors import ConfigurationError, ContextureError, RetriableError
+from contexture.errors import ContextureError, RetriableError
 from contexture.operations.environment import publications_folder
 from contexture.publications import LoadedPublication, Publication, SdmxPublication, discover
 from contexture.records.cloudevents.change_events import RunReference
@@ -153,12 +153,7 @@ def _registry(publication: SdmxPublication) -> FusionRegistry | SdmxRegistry:
     from contexture.sources.sdmx.registry import open_registry, registry_connection
 
     connection_id = publication.source.connection
-    fields = environment.read(connection_id)
-    if fields is None:
-        raise ConfigurationError(
-            f"there is no connection {connection_id!r} in the environment",
-            next_step=f"set {environment.variable_of(connection_id)} as Airflow has it",
-        )
+    fields = environment.read_required(connection_id)
     return open_registry(registry_connection(connection_id, fields), flavour=publication.source.flavour)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from contexture.errors import ConfigurationError, DefectError
+from contexture.errors import DefectError
 from contexture.monitoring import RunTables, RunTableWriter
 from contexture.operations import environment
 from contexture.operations.actions.connection_check import settings_of
@@ -56,12 +56,7 @@ def _source(publication: Publication, against: Against) -> Iterator[SourceView |
 
 
 def _connection(publication: Publication, connection_id: str) -> BrokerConnection | RegistryConnection:
-    fields = environment.read(connection_id)
-    if fields is None:
-        raise ConfigurationError(
-            f"there is no connection {connection_id!r} in the environment",
-            next_step=f"set {environment.variable_of(connection_id)} as Airflow has it",
-        )
+    fields = environment.read_required(connection_id)
     if isinstance(publication, NgsiPublication):
         return environment.context_broker(connection_id, fields)
     found = environment.registry(connection_id)
