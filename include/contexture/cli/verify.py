@@ -11,7 +11,7 @@ import typer
 from contexture.cli import exit_codes
 
 if TYPE_CHECKING:
-    from contexture.operations.verification.report import Reported
+    from contexture.operations.actions.verify import Reported
 
 app = typer.Typer(add_completion=False)
 

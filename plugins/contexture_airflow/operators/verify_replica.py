@@ -40,7 +40,7 @@ class VerifyReplicaOperator(BaseOperator):
 
     def execute(self, context: Context) -> Mapping[str, Any]:
         """Returns what was found, as counts."""
-        from contexture.operations.verification.report import verify_and_report
+        from contexture.operations.actions.verify import verify_and_report
         from contexture_airflow.connections.settings import open_home
         from contexture_airflow.metrics import count_verified
         from contexture_airflow.run_events import open_run_events

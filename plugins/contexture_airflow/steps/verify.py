@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pydantic import JsonValue
 
 from contexture.errors import ConfigurationError
+from contexture.operations.actions.verify import Reported
 from contexture.operations.verification.against_source import open_source_view
-from contexture.operations.verification.report import Reported
 from contexture.operations.verification.source_view import SourceView, check_answerable, is_answerable
 from contexture.operations.verification.topics import KafkaTopics
 from contexture.publications import Publication

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from contexture.cli import verify
 from contexture.cli.verify import app
 from contexture.errors import ConfigurationError
-from contexture.operations.verification.report import Reported
+from contexture.operations.actions.verify import Reported
 from contexture.operations.verification.result import DifferenceSample, VerificationResult
 
 VEHICLES = """

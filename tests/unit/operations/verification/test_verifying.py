@@ -18,9 +18,8 @@ from contexture.errors import ConfigurationError, RetriableError
 from contexture.events import content_hash, parse_json
 from contexture.monitoring import RunTables, RunTableWriter
 from contexture.monitoring.alerts import AlertKind, kind_of
-from contexture.operations.verification import report as report_module
+from contexture.operations.actions.verify import verify_and_report, write_report
 from contexture.operations.verification.comparison import MOVING, REMOVED, WITHHELD
-from contexture.operations.verification.report import verify_and_report
 from contexture.operations.verification.result import VerificationResult
 from contexture.operations.verification.verify import BACKFILLED, basis_of, verify
 from contexture.publications import Publication
@@ -322,7 +321,7 @@ def test_the_oldest_reports_go(city: City) -> None:
     found = city.verified()
 
     for minute in range(35):
-        report_module.write(
+        write_report(
             city.storage.publication(city.publication.name),
             found.model_copy(update={"verified_at": NOW.replace(minute=minute)}),
         )
