@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import pkcs12
 
-from contexture.kafka.keytool import observe
+from contexture.kafka.key_stores import observe
 
 
 def keys_in_pkcs12(pem: Path, target: Path, password: str) -> Path:

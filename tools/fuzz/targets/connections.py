@@ -16,8 +16,7 @@ from pathlib import Path
 
 from contexture.errors import ConfigurationError
 from contexture.kafka.diagnosis import mechanisms_in
-from contexture.kafka.key_stores import KEYS, TRUST, client_options
-from contexture.kafka.keytool import Keytool, KeytoolError
+from contexture.kafka.key_stores import KEYS, TRUST, Keytool, KeytoolError, client_options
 from contexture.sources.http.connection import ConnectionFields, broker_connection
 from contexture.sources.sdmx.registry.connection import registry_connection
 from tools.fuzz.target import Target

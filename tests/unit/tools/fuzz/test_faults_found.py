@@ -16,7 +16,7 @@ import pytest
 from builders.layout import PublicationPaths
 from builders.outboxes import outbox, publication, records
 from contexture.errors import ConfigurationError, ContextureError, DefectError, RetriableError
-from contexture.kafka.keytool import Keytool
+from contexture.kafka.key_stores import Keytool
 from contexture.operations.airflow_client import AirflowCredentials
 from contexture.publications.cygnus_names import GroupingRules, NameMappings
 from contexture.publications.problems import without_secrets
