@@ -12,8 +12,7 @@ from contexture.records.messages.rendering import Renderer, renderer
 from contexture.sources.ngsi.entity import ParsedEntity, parse_entity
 from contexture.sources.ngsi.entity_head import read_entity_head, read_linked_data_head
 from contexture.sources.ngsi.history import entity_versions, parse_entity_history
-from contexture.sources.ngsi.notifications.headers import read_headers
-from contexture.sources.ngsi.notifications.notification import NotificationError
+from contexture.sources.ngsi.notifications.notification import NotificationError, read_headers
 from contexture.sources.ngsi.notifications.parsing import parse_notification, read_notification
 from contexture.sources.ngsi.rules.catalogue import EntityRuleOptions
 from contexture.sources.ngsi.rules.checks import check_entity

@@ -23,8 +23,16 @@ from contexture.errors import RejectedError
 from contexture.events import ContextIdentity, Event, Operation, content_hash, parse_json
 from contexture.sources.ngsi.entity import SERVICE_PATH as LINKED_DATA_PATH
 from contexture.sources.ngsi.entity import EntityError, ParsedEntity, parse_entity, type_name
-from contexture.sources.ngsi.notifications.headers import DEFAULT_SERVICE, DEFAULT_SERVICE_PATH, read_headers
-from contexture.sources.ngsi.notifications.notification import TOO_LARGE, Form, Notification, NotifiedEntity, refused
+from contexture.sources.ngsi.notifications.notification import (
+    DEFAULT_SERVICE,
+    DEFAULT_SERVICE_PATH,
+    TOO_LARGE,
+    Form,
+    Notification,
+    NotifiedEntity,
+    read_headers,
+    refused,
+)
 
 ALTERATION = "alterationType"
 DELETED_AT = "deletedAt"
