@@ -8,8 +8,7 @@ True
 
 from __future__ import annotations
 
-from contexture.records.cloudevents.decoding import decode
-from contexture.records.cloudevents.encoding import encode, partition_key
+from contexture.records.cloudevents.encoding import decode, encode, partition_key
 from contexture.records.cloudevents.record import (
     NO_DATA,
     AttributeNameWarning,
