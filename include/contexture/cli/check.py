@@ -20,9 +20,8 @@ from contexture.cli import exit_codes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from contexture.operations.actions.check import Checked
+    from contexture.operations.actions.check import Checked, StructurePreview
     from contexture.operations.actions.preview import Preview
-    from contexture.operations.actions.structure_preview import StructurePreview
     from contexture.operations.actions.structure_sizes import SizeReport, Sizes
     from contexture.publications import Problem, Publication
 

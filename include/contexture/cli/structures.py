@@ -12,7 +12,7 @@ import typer
 
 from contexture.cli import exit_codes
 from contexture.cli.output import printable
-from contexture.operations.actions.structure_preview import unusable_file_error
+from contexture.operations.actions.check import unusable_file_error
 from contexture.sources.sdmx import Artefact, Format, SplitWarning, StructureMessageError, split
 from contexture.sources.sdmx.validation import SchemaValidator
 
@@ -194,7 +194,7 @@ def split_message(
 
     Exit codes: 0 the message was split to its end; 1 it is broken or no structure message; 2 there is no such file.
     """
-    from contexture.operations.actions.structure_preview import opened
+    from contexture.operations.actions.check import opened
 
     with opened(file) as stream:
         shown = ArtefactJson() if as_json else ArtefactLines()

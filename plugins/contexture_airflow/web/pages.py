@@ -15,6 +15,8 @@ from fastapi.responses import HTMLResponse
 from contexture.errors import ConfigurationError, ContextureError
 from contexture.kafka.topics import TopicsPlan, plan_topics
 from contexture.monitoring.rows import InterventionRow
+from contexture.operations.actions.check import StructurePreview
+from contexture.operations.actions.check import preview as preview_structures
 from contexture.operations.actions.preview import (
     NamePreview,
     Preview,
@@ -24,8 +26,6 @@ from contexture.operations.actions.preview import (
     preview,
     show_names,
 )
-from contexture.operations.actions.structure_preview import StructurePreview
-from contexture.operations.actions.structure_preview import preview as preview_structures
 from contexture.operations.actions.topic_plan import wanted
 from contexture.operations.reports.build import ReportSources, quality_report
 from contexture.operations.reports.html import page
