@@ -65,8 +65,8 @@ def serve(
 def _access(host: str, token_file: Path | None, *, without_credentials: bool) -> Access:
     from contexture.errors import ConfigurationError
     from contexture.reception import ThisMachineOnly
-    from contexture.reception.access import credentials
     from contexture.reception.server import is_this_machine_only
+    from contexture.reception.targets import credentials
 
     if not without_credentials:
         return credentials(os.environ, token_file)

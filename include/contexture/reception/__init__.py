@@ -6,8 +6,7 @@ serves the same application through the plugin.
 
 from __future__ import annotations
 
-from contexture.reception.access import Access, Credentials, ThisMachineOnly
 from contexture.reception.application import reception
-from contexture.reception.targets import Inbox, NotificationTarget
+from contexture.reception.targets import Access, Credentials, Inbox, NotificationTarget, ThisMachineOnly
 
 __all__ = ["Access", "Credentials", "Inbox", "NotificationTarget", "ThisMachineOnly", "reception"]

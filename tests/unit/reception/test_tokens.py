@@ -8,7 +8,7 @@ import pytest
 from starlette.requests import Request
 
 from contexture.errors import ConfigurationError
-from contexture.reception.access import Access, credentials
+from contexture.reception.targets import Access, credentials
 
 
 def shown(token: str) -> Request:
