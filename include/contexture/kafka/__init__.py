@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from contexture.kafka.connection_check import ConnectionReport as ConnectionReport
     from contexture.kafka.connection_check import test_connection as test_connection
     from contexture.kafka.consumer_group import CommittedReader as CommittedReader
-    from contexture.kafka.consumer_group import GroupMember as GroupMember
     from contexture.kafka.consumer_group import TopicFilter as TopicFilter
     from contexture.kafka.errors import BrokersAwayError as BrokersAwayError
     from contexture.kafka.errors import DamagedRecordsError as DamagedRecordsError
@@ -22,28 +21,24 @@ if TYPE_CHECKING:
     from contexture.kafka.errors import KafkaConfigurationError as KafkaConfigurationError
     from contexture.kafka.errors import OffsetGoneError as OffsetGoneError
     from contexture.kafka.errors import SequenceTakenError as SequenceTakenError
-    from contexture.kafka.interfaces import Delivered as Delivered
     from contexture.kafka.partitioner import partition_for as partition_for
-    from contexture.kafka.partitioner import shards_for as shards_for
     from contexture.kafka.reader import GroupOffsets as GroupOffsets
     from contexture.kafka.reader import TopicRecord as TopicRecord
     from contexture.kafka.reader import read_committed as read_committed
     from contexture.kafka.settings import ClientSettings as ClientSettings
     from contexture.kafka.topics import TopicSpec as TopicSpec
-    from contexture.kafka.topics import TopicsReport as TopicsReport
     from contexture.kafka.topics import ensure_topics as ensure_topics
 
 __getattr__ = load_on_request(
     __name__,
     {
         "connection_check": "ConnectionReport test_connection",
-        "consumer_group": "CommittedReader GroupMember TopicFilter",
+        "consumer_group": "CommittedReader TopicFilter",
         "errors": "BrokersAwayError DamagedRecordsError FencedError KafkaConfigurationError OffsetGoneError "
         "SequenceTakenError",
-        "interfaces": "Delivered",
-        "partitioner": "partition_for shards_for",
+        "partitioner": "partition_for",
         "reader": "GroupOffsets TopicRecord read_committed",
         "settings": "ClientSettings",
-        "topics": "TopicSpec TopicsReport ensure_topics",
+        "topics": "TopicSpec ensure_topics",
     },
 )

@@ -11,7 +11,6 @@ from contexture.lazy_names import load_on_request
 
 if TYPE_CHECKING:
     from contexture.monitoring.journal import RunTableWriter as RunTableWriter
-    from contexture.monitoring.rows import AttemptRow as AttemptRow
     from contexture.monitoring.rows import RunRow as RunRow
     from contexture.monitoring.rows import Sums as Sums
     from contexture.monitoring.rows import TransactionRow as TransactionRow
@@ -23,7 +22,7 @@ __getattr__ = load_on_request(
     __name__,
     {
         "journal": "RunTableWriter",
-        "rows": "AttemptRow RunRow Sums TransactionRow TransactionStatus VerificationRow",
+        "rows": "RunRow Sums TransactionRow TransactionStatus VerificationRow",
         "store": "RunTables",
     },
 )

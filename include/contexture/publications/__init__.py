@@ -6,7 +6,7 @@ A publication is of one of three kinds, by `source.kind`: `NgsiPublication`, `Sd
 
 from __future__ import annotations
 
-from contexture.publications.delivery import Batches, Message, Publish, SizedPublish
+from contexture.publications.delivery import SizedPublish
 from contexture.publications.fingerprint import canonical_json, fingerprint
 from contexture.publications.loading import (
     LoadedPublication,
@@ -20,39 +20,23 @@ from contexture.publications.publication import (
     NgsiPublication,
     OperationsPublication,
     Publication,
-    Resync,
-    Retention,
     SdmxPublication,
 )
-from contexture.publications.quality import EntityQuality, Quality, Range
-from contexture.publications.source import NgsiSource, OperationsSource, SdmxSource, ShrinkLimit, Source
-from contexture.publications.topics import EntityTopics, StructureTopics, Topics
+from contexture.publications.quality import EntityQuality
+from contexture.publications.source import NgsiSource, SdmxSource
 
 __all__ = [
-    "Batches",
     "EntityQuality",
-    "EntityTopics",
     "LoadedPublication",
-    "Message",
     "NgsiPublication",
     "NgsiSource",
     "OperationsPublication",
-    "OperationsSource",
     "Problem",
     "Publication",
     "PublicationError",
-    "Publish",
-    "Quality",
-    "Range",
-    "Resync",
-    "Retention",
     "SdmxPublication",
     "SdmxSource",
-    "ShrinkLimit",
     "SizedPublish",
-    "Source",
-    "StructureTopics",
-    "Topics",
     "canonical_json",
     "discover",
     "fingerprint",

@@ -7,6 +7,6 @@ serves the same application through the plugin.
 from __future__ import annotations
 
 from contexture.reception.application import reception
-from contexture.reception.targets import Access, Credentials, Inbox, NotificationTarget, ThisMachineOnly
+from contexture.reception.targets import Access, Credentials, NotificationTarget, ThisMachineOnly
 
-__all__ = ["Access", "Credentials", "Inbox", "NotificationTarget", "ThisMachineOnly", "reception"]
+__all__ = ["Access", "Credentials", "NotificationTarget", "ThisMachineOnly", "reception"]

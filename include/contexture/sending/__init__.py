@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING
 from contexture.lazy_names import load_on_request
 
 if TYPE_CHECKING:
-    from contexture.sending.claims import ClaimReport as ClaimReport
     from contexture.sending.claims import Claims as Claims
-    from contexture.sending.context import Encode as Encode
-    from contexture.sending.context import Progress as Progress
-    from contexture.sending.context import SendProgress as SendProgress
     from contexture.sending.context import encoded_values as encoded_values
     from contexture.sending.context import one_after_the_other as one_after_the_other
     from contexture.sending.context import partitioned as partitioned
@@ -33,8 +29,8 @@ if TYPE_CHECKING:
 __getattr__ = load_on_request(
     __name__,
     {
-        "claims": "ClaimReport Claims",
-        "context": "Encode Progress SendProgress encoded_values one_after_the_other partitioned timed_by_sending",
+        "claims": "Claims",
+        "context": "encoded_values one_after_the_other partitioned timed_by_sending",
         "interfaces": "ShardReader",
         "ledger": "Ledger LedgerEntry SenderNames",
         "publisher": "Publisher",

@@ -6,7 +6,6 @@ from contexture.records.changes.comparison import ChangeKind, Comparison, Shrink
 from contexture.records.changes.sequence import (
     Deletion,
     EventSequence,
-    SequencePosition,
     find_superseded_notifications,
     replay_sequence,
 )
@@ -16,7 +15,6 @@ __all__ = [
     "Comparison",
     "Deletion",
     "EventSequence",
-    "SequencePosition",
     "ShrinkGuard",
     "compare",
     "find_superseded_notifications",

@@ -13,8 +13,6 @@ from contexture.records.cloudevents.record import (
     NO_DATA,
     AttributeNameWarning,
     CloudEventError,
-    Event,
-    KeyMapper,
     Mode,
     Record,
 )
@@ -24,8 +22,6 @@ __all__ = [
     "NO_DATA",
     "AttributeNameWarning",
     "CloudEventError",
-    "Event",
-    "KeyMapper",
     "Mode",
     "Record",
     "Template",

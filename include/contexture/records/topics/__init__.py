@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from contexture.records.topics.encodings import MAXIMUM_LENGTH, TopicNameError, check_legal
-from contexture.records.topics.names import TopicNamer, TopicNaming
+from contexture.records.topics.names import TopicNamer
 
 __all__ = [
     "MAXIMUM_LENGTH",
     "TopicNameError",
     "TopicNamer",
-    "TopicNaming",
     "check_legal",
 ]
