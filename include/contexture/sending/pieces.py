@@ -38,6 +38,7 @@ class TransactionChunk:
         return {str(topic) for topic in self.rows.column("topic").unique().to_pylist()}
 
     def byte_size(self) -> int:
+        """Returns the bytes of keys and values."""
         return sum(_byte_size(self.rows.column(name)) for name in ("key", "value"))
 
 

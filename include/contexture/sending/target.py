@@ -210,15 +210,19 @@ class KafkaTarget:
         return self._ledger().highest_sequence()
 
     def ledger_status(self) -> LedgerStatus:
+        """Returns it as the brokers report it."""
         return self._ledger().status()
 
     def ledger_id(self) -> str | None:
+        """Returns it as the brokers report it."""
         return self._ledger().topic_id()
 
     def ledger_policy(self) -> str | None:
+        """Returns it as the brokers report it."""
         return self._ledger().policy()
 
     def ledger_copies(self) -> LedgerCopies | None:
+        """Returns it as the brokers report it."""
         return self._ledger().copies()
 
     def prepare_ledger(self, shards: int) -> None:

@@ -69,6 +69,7 @@ def encode_entry(entry: InboxEntry) -> bytes:
 
 
 def encode_file(entries: Sequence[bytes]) -> bytes:
+    """Returns a file of entries that `encode_entry` made."""
     return b"".join((_MAGIC, _COUNT.pack(len(entries)), *entries))
 
 

@@ -47,6 +47,7 @@ class OutboxShardReader:
         return self._described.registry
 
     def varying_headers(self) -> tuple[str, ...]:
+        """The headers that have a column of their own."""
         if self._described.file is None:
             return ()
         with self._folder.translate_read_errors(self._described.file):

@@ -100,6 +100,7 @@ class PublicationStore:
         return RunStore(self.home, self._paths.orders(run), self._folder(self._paths.work(run)))
 
     def landing(self, run: str) -> LandingStore:
+        """Returns what a run read."""
         return LandingStore(self.home, self._paths.landing(run))
 
     def outbox(self, outbox: str) -> OutboxStore:
@@ -107,6 +108,7 @@ class PublicationStore:
         return OutboxStore(self.home, self._paths.outbox(outbox), self._folder(self._paths.report(outbox)))
 
     def quarantine(self, outbox: str) -> Quarantine:
+        """Returns what the run of an outbox refused."""
         return Quarantine(self.home, self._paths.quarantine(outbox), outbox)
 
     @property
@@ -260,6 +262,8 @@ class RunStore(StoredFolder):
 
 
 class LandingStore(StoredFolder):
+    """What one run read."""
+
     def manifest(self) -> LandingManifest:
         """Returns the manifest, which is there when the landing is complete.
 

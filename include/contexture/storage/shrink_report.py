@@ -47,6 +47,7 @@ class ShrinkDecision(StoredDocument):
 
     @property
     def clause(self) -> str:
+        """Returns who decided what, as a clause."""
         if self.who is None:
             return "no answer came in time whether they may be deleted"
         verdict = "approved" if self.approved else "rejected"

@@ -99,6 +99,7 @@ class StateFile:
         return table.slice(int(begin), int(end - begin))
 
     def read(self, groups: Any, columns: Sequence[str]) -> Any:
+        """Reads whole row groups."""
         if not len(groups):
             return STATE.empty_table().select(list(columns))
         with (

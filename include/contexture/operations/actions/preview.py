@@ -87,6 +87,7 @@ def asked_of_sample(publication: NgsiPublication, samples: SampleEntities) -> tu
 
 
 def splits_by_attribute(publication: NgsiPublication) -> bool:
+    """Whether topics are those of attributes."""
     return publication.topics.data_model == "dm-by-attribute" and publication.topics.naming != "fixed"
 
 

@@ -316,6 +316,7 @@ def measure(
 
 
 def compressed(message: bytes, codec: str) -> int:
+    """Returns the bytes of a message as a client compresses it."""
     if codec == "none":
         return len(message)
     import pyarrow as pa

@@ -184,6 +184,7 @@ class StructureOwner:
 
 
 def owner_of(publication: Publication) -> Owner:
+    """Returns what recognises the records of a publication."""
     if isinstance(publication, SdmxPublication):
         return StructureOwner(publication)
     return ContextOwner(NgsiPublication.of(publication))

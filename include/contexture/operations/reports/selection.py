@@ -27,6 +27,8 @@ _SHORTEST_PREFIX: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class KeptRun:
+    """A run whose outbox is kept."""
+
     status: OutboxStatus
     manifest: Manifest
 

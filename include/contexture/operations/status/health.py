@@ -143,6 +143,7 @@ class AnsweredQuestion:
 
     @property
     def sentence(self) -> str:
+        """The question in one sentence."""
         found, until = self.shrink_report, self.question.until
         what = f"{found.count} of {found.held} identities" if found else "more than source.shrink_limit allows"
         when = f" until {until:%Y-%m-%d %H:%M} UTC" if until else ""

@@ -24,6 +24,8 @@ _Types = Mapping[tuple[str, str], frozenset[str]]
 
 @dataclass(frozen=True, slots=True)
 class AttributeTypes:
+    """Types by entity type and attribute."""
+
     types: _Types = field(default_factory=dict)
 
     @classmethod

@@ -170,6 +170,7 @@ class EntityQuery:
         return path.rstrip("/") or "/"
 
     def page_parameters(self, *, since: str | None, offset: int, limit: int) -> dict[str, str]:
+        """Returns the URL parameters of one page of the walk."""
         wanted = () if self.identities_only else (self.attributes or ("*",))
         parameters = {
             "limit": str(limit),

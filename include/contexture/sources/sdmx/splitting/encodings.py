@@ -49,6 +49,7 @@ class Encoding:
 
     @property
     def is_utf8(self) -> bool:
+        """Whether its bytes are UTF-8 as they are."""
         return self.codec in {"utf-8", "ascii"}
 
     def encoded(self, text: bytes) -> bytes:
