@@ -46,8 +46,7 @@ def serve(
     address is taken.
     """
     from contexture.operations import environment
-    from contexture.reception.application import reception
-    from contexture.reception.server import ReceptionServer
+    from contexture.reception.application import ReceptionServer, reception
     from contexture.reception.targets import Inboxes, target_of
 
     access = _access(host, token_file, without_credentials=without_credentials)
@@ -65,7 +64,7 @@ def serve(
 def _access(host: str, token_file: Path | None, *, without_credentials: bool) -> Access:
     from contexture.errors import ConfigurationError
     from contexture.reception import ThisMachineOnly
-    from contexture.reception.server import is_this_machine_only
+    from contexture.reception.application import is_this_machine_only
     from contexture.reception.targets import credentials
 
     if not without_credentials:

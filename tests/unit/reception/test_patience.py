@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from contexture.reception import server as serving
-from contexture.reception.server import ReceptionServer, TimeLimitedConnection
+from contexture.reception import application as serving
+from contexture.reception.application import ReceptionServer, TimeLimitedConnection
 
 
 class Application:
