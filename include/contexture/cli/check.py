@@ -116,7 +116,7 @@ def print_check_json(checked: list[Checked]) -> None:
 
 def _as_dict(checked: Checked) -> dict[str, object]:
     from contexture.publications import fingerprint
-    from contexture.publications.resolved import CONTENTS
+    from contexture.publications.fingerprint import CONTENTS
 
     loaded, publication, preview = checked.loaded, checked.loaded.publication, checked.preview
     problems = loaded.error.problems if loaded.error else loaded.notes
@@ -175,7 +175,7 @@ def _print_problem(console: Console, problem: Problem) -> None:
 
 def _configuration(publication: Publication) -> Text:
     """Every key as it will be used; what the file doesn't say is dim."""
-    from contexture.publications.resolved import resolve_keys
+    from contexture.publications.fingerprint import resolve_keys
 
     text = Text()
     for each in resolve_keys(publication):

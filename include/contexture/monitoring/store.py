@@ -35,7 +35,7 @@ from contexture.monitoring.tables import (
     VERIFICATIONS,
 )
 from contexture.publications import Publication
-from contexture.publications.resolved import resolve_keys
+from contexture.publications.fingerprint import resolve_keys
 from contexture.storage.delivery import SendAttempts
 from contexture.storage.manifests import RegistryPart
 

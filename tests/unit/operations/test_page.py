@@ -17,7 +17,7 @@ from contexture.operations.status.detail import StepTime, TopicLine
 from contexture.operations.status.health import DagFacts, PublicationHealth
 from contexture.operations.status.overview import overview
 from contexture.operations.status.sources import Sources, Tables
-from contexture.publications.resolved import ResolvedKey
+from contexture.publications.fingerprint import ResolvedKey
 from contexture.storage.home import Home
 from contexture.storage.state import StatePointer
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from contexture.publications import Publication
+from contexture.publications.fingerprint import resolve_keys
 from contexture.publications.loading import validate
-from contexture.publications.resolved import resolve_keys
 
 
 def given(**changes: Any) -> dict[str, Any]:

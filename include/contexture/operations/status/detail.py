@@ -11,8 +11,8 @@ from contexture.monitoring.rows import InterventionRow, RunRow, TransactionRow, 
 from contexture.operations.status.dead_letters import of_outbox
 from contexture.operations.status.overview import PublicationLine, duration_seconds, line, sums_of
 from contexture.operations.status.sources import Paging, Sources, collect_facts, manifest
+from contexture.publications.fingerprint import ResolvedKey, resolve_keys
 from contexture.publications.problems import without_secrets
-from contexture.publications.resolved import ResolvedKey, resolve_keys
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Status
 from contexture.storage.publication_store import REPORT_PAGE, OutboxStore, PublicationStore
