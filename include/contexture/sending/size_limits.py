@@ -1,4 +1,6 @@
-"""Which records a connection, its topics and its brokers would refuse for their size, known before anything is sent.
+"""The topics that a publication requires, and which records would be refused for their size.
+
+Refusals are known before anything is sent.
 
 The client compares key, value and headers before compression; topics compare a batch, and brokers a request, after it.
 
@@ -19,6 +21,9 @@ from contexture.errors import ContextureError
 from contexture.kafka.admin import TopicAdmin
 from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.settings import ClientSettings, Option
+from contexture.kafka.topics import TopicSpec
+from contexture.publications import Publication, SdmxPublication
+from contexture.sending.dead_letters import DeadLetters
 
 LARGEST_RECORD_BYTES: Final = 209_715_200
 """Key, value and headers of the largest record of a structure publication, before compression (200 MiB)."""
@@ -165,3 +170,35 @@ def size_limits(
         )
     there = {name: int(config[_TOPIC]) for name, config in configs.items() if config.get(_TOPIC, "").isdecimal()}
     return SizeLimits(client_bytes, {**wanted, **there}, request_bytes, compression)
+
+
+_DAY_MS: Final = 86_400_000
+
+
+def topic_spec(publication: Publication, topic: str) -> TopicSpec:
+    """One topic of a publication; those of a registry have room for the largest structure."""
+    wanted = publication.topics
+    return TopicSpec(
+        name=topic,
+        partitions=wanted.partitions,
+        replication_factor=wanted.replication_factor,
+        config=structure_topic_config(wanted.config) if isinstance(publication, SdmxPublication) else wanted.config,
+        keep=wanted.keep,
+    )
+
+
+def dead_letters_of(publication: Publication) -> DeadLetters | None:
+    """Returns where a publication's records go that can never be sent; None where they stop the sending."""
+    topic = publication.dead_letter_topic
+    return None if topic is None else DeadLetters(topic, publication.publish.max_dead_letters)
+
+
+def dead_letter_spec(publication: Publication) -> TopicSpec | None:
+    """Returns the publication's dead-letter topic, if it has one: every letter is kept for as long as its run."""
+    if publication.dead_letter_topic is None:
+        return None
+    return TopicSpec(
+        name=publication.dead_letter_topic,
+        replication_factor=publication.topics.replication_factor,
+        config={"retention.ms": str(publication.retention.archive_days * _DAY_MS)},
+    )

@@ -33,7 +33,7 @@ from contexture.sending.ledger import LedgerStatus
 from contexture.sending.ledger_copies import LedgerCopies
 from contexture.sending.open_transactions import OpenTransactions
 from contexture.sending.resume import ExpectedRow
-from contexture.sending.topics import dead_letter_spec, dead_letters_of, topic_spec
+from contexture.sending.size_limits import dead_letter_spec, dead_letters_of, topic_spec
 from contexture.storage.archive import Interval
 from contexture.storage.home import ProgressCallback
 from contexture.storage.manifests import Manifest

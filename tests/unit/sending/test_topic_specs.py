@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from builders.outboxes import publication
 from contexture.sending.dead_letters import DeadLetters
-from contexture.sending.topics import dead_letter_spec, dead_letters_of
+from contexture.sending.size_limits import dead_letter_spec, dead_letters_of
 
 
 def test_the_dead_letter_topic_keeps_every_letter_as_long_as_runs_are_kept():

@@ -14,7 +14,7 @@ from contexture.operations.actions.connection_check import settings_of
 from contexture.operations.environment import publications_folder
 from contexture.publications import Publication, load_publications
 from contexture.publications.delivery import KEY_NONE
-from contexture.sending.topics import dead_letter_spec, topic_spec
+from contexture.sending.size_limits import dead_letter_spec, topic_spec
 from contexture.storage.home import Home, ProgressCallback
 from contexture.storage.publication_store import PublicationStore
 
