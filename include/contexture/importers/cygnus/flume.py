@@ -48,7 +48,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
             if not line or line[0] in "#!":
                 continue
             first = number
-        if _continues(line):
+        if (len(line) - len(line.rstrip("\\"))) % 2 == 1:
             # A backslash alone begins nothing: the next line may be blank, or a comment.
             parts += [line[:-1]] if parts or line != "\\" else []
         else:
@@ -56,10 +56,6 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
             parts = []
     if parts:
         yield first, "".join(parts)
-
-
-def _continues(line: str) -> bool:
-    return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 
 def _property(line: str, number: int) -> JavaProperty:

@@ -65,7 +65,10 @@ def vendor(chosen: Sequence[str], source: Path, target: Path) -> Vendored:
     (target / INDEX_FILE).write_text(json.dumps({"schemas": listed}, indent=1) + "\n", encoding="utf-8")
     lines = [f"- `{entry['path']}` from {entry['id']}, SHA-256 {entry['sha256']}" for entry in listed]
     (target / NOTICE_FILE).write_text(_NOTICE + "\n".join(lines) + "\n", encoding="utf-8")
-    names = {_model(path): _below(path, source.resolve()) for path in (root.resolve() for root in roots)}
+    names = {
+        path.parent.name if path.name == _SCHEMA else path.stem: _below(path, source.resolve())
+        for path in (root.resolve() for root in roots)
+    }
     return Vendored(dict(sorted(names.items())), len(entries))
 
 
@@ -113,7 +116,3 @@ def _earlier(target: Path) -> list[dict[str, str]]:
 def _below(path: Path, source: Path) -> str:
     # The closure stays below --from: that is where addresses are looked up.
     return path.relative_to(source).as_posix() if path.is_relative_to(source) else path.name
-
-
-def _model(path: Path) -> str:
-    return path.parent.name if path.name == _SCHEMA else path.stem

@@ -105,8 +105,9 @@ class KeysetCursor:
         """
         rows = page.heads
         fresh, read = self._sift(rows)
-        if self._shifted(rows):
-            return PageRequest(fresh, self._restarted(read))
+        if self.expected is not None and (not rows or rows[0].identity != self.expected.identity):
+            again = self._next_restart()
+            return PageRequest(fresh, replace(self, offset=0, expected=None, restarts=again, short_pages=0, seen=read))
         if self._is_out_of_touch(rows):
             return PageRequest((), replace(self, began_with=_keys(rows)[0], restarts=self._next_restart()))
         is_short = len(rows) < self.limit
@@ -129,7 +130,7 @@ class KeysetCursor:
     ) -> KeysetCursor | None:
         reached = self._reached(rows, latest)
         if reached is None:
-            return self._stepped(rows, read) if rows else self
+            return replace(self, offset=self.offset + len(rows) - 1, expected=rows[-1], seen=read) if rows else self
         return None if self._ends_before(reached) else self._moved(reached, rows, read)
 
     def _latest(self, broker_time: datetime) -> datetime:
@@ -149,12 +150,6 @@ class KeysetCursor:
                 fresh.append(index)
             read[key] = moment(row.time(self.field))
         return tuple(fresh), read
-
-    def _shifted(self, rows: Sequence[EntityHead]) -> bool:
-        return self.expected is not None and (not rows or rows[0].identity != self.expected.identity)
-
-    def _restarted(self, read: Mapping[_Key, datetime | None]) -> KeysetCursor:
-        return replace(self, offset=0, expected=None, restarts=self._next_restart(), short_pages=0, seen=read)
 
     def _next_restart(self) -> int:
         if self.restarts >= MAX_RESTARTS:
@@ -178,9 +173,6 @@ class KeysetCursor:
         last = set(_keys(rows))
         kept = {key: time for key, time in read.items() if key in last or (time is not None and time >= reached)}
         return KeysetCursor(self.field, broker_text(reached), self.limit, until=self.until, seen=kept)
-
-    def _stepped(self, rows: Sequence[EntityHead], read: Mapping[_Key, datetime | None]) -> KeysetCursor:
-        return replace(self, offset=self.offset + len(rows) - 1, expected=rows[-1], seen=read)
 
 
 def broker_text(time: datetime) -> str:
