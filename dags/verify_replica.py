@@ -50,10 +50,12 @@ def choose() -> list[str]:
     """The publications to look at."""
     from contexture_airflow.catalogue import publications
     from contexture_airflow.connections.settings import open_home
-    from contexture_airflow.steps.verify import to_verify
+    from contexture_airflow.steps.verify import select_publications
 
     context: Context = get_current_context()
-    return to_verify(open_home(), publications(), context["params"]["publications"], context["params"]["against"])
+    return select_publications(
+        open_home(), publications(), context["params"]["publications"], context["params"]["against"]
+    )
 
 
 @dag(

@@ -46,7 +46,7 @@ class PublicationsWatch(BaseEventTrigger):
             if startup or stamps != seen:
                 known = await self._known()
                 found = await asyncio.to_thread(self._fingerprints)
-                changes = changed(known, found)
+                changes = find_changes(known, found)
                 if startup or changes:
                     # What a scheduled run loaded before this trigger came up counts from the start of the process.
                     since = _process_started_at() if startup else datetime.now(UTC)
@@ -93,7 +93,7 @@ def _process_started_at() -> datetime:
     return datetime.fromtimestamp(psutil.Process().create_time(), UTC)
 
 
-def changed(known: Mapping[str, str], found: Mapping[str, str]) -> list[dict[str, str]]:
+def find_changes(known: Mapping[str, str], found: Mapping[str, str]) -> list[dict[str, str]]:
     """Publications whose fingerprint was known and is another one now, ordered by name."""
     return [
         {"publication": name, "old": known[name], "new": new}

@@ -29,7 +29,7 @@ MOST_TOPICS: Final = 500
 _OWN: Final = ("contexture", "operations")
 
 
-def lineage_of(store: PublicationStore, outboxes: Iterable[str]) -> OperatorLineage[Any, Any]:
+def build_lineage(store: PublicationStore, outboxes: Iterable[str]) -> OperatorLineage[Any, Any]:
     """The sources of a publication's outboxes and the topics they went to, with their numbers of records.
 
     An outbox that is not concluded, or has no records, adds nothing: a dry run sends nowhere.

@@ -23,7 +23,7 @@ PACKAGES = ("contexture", "spark_jobs")
 
 
 @dataclass(frozen=True, slots=True)
-class Submission:
+class SparkSubmission:
     """One submit; the environment holds secrets and shows in no repr."""
 
     application: str
@@ -31,9 +31,9 @@ class Submission:
     environment: dict[str, str] = field(repr=False)
 
     @classmethod
-    def prepared(
+    def prepare(
         cls, source_connection_id: str, spark_connection_id: str, home: str, scratch: Path, *, kind: SourceKind = "ngsi"
-    ) -> Submission:
+    ) -> SparkSubmission:
         """Everything for a submit to the Spark behind a connection.
 
         Args:

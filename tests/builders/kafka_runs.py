@@ -16,7 +16,7 @@ from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
-from contexture_airflow.steps.publish import attempts_of, send_shard
+from contexture_airflow.steps.publish import build_shard_attempts, send_shard
 from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_airflow.steps.settle import finish_open_transaction
 from contexture_sandbox.kafka import EmbeddedKafka
@@ -48,7 +48,7 @@ class Instance:
     def sent(self, manifest: Manifest, shard: int) -> int:
         """Sends a shard; gives how many records."""
         store = self.storage.publication(manifest.publication)
-        attempts = attempts_of(store, manifest.outbox, shard, self.owner)
+        attempts = build_shard_attempts(store, manifest.outbox, shard, self.owner)
         return send_shard(store, manifest, shard, self.target(self.owner, None), attempts).records_sent
 
     def ran(self, manifest: Manifest) -> None:

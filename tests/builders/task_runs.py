@@ -16,7 +16,7 @@ from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture_airflow.run import StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
-from contexture_airflow.steps.publish import attempts_of, send_shard
+from contexture_airflow.steps.publish import build_shard_attempts, send_shard
 from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_sandbox.kafka import EmbeddedKafka
 
@@ -66,7 +66,7 @@ class City:
     def sent(self, manifest: Manifest, shard: int) -> int:
         target = self.target(self.publication, manifest.interval)
         store = self.storage.publication(manifest.publication)
-        attempts = attempts_of(store, manifest.outbox, shard, self.publication, report=self.log.append)
+        attempts = build_shard_attempts(store, manifest.outbox, shard, self.publication, report=self.log.append)
         return send_shard(store, manifest, shard, target, attempts).records_sent
 
     def concluded(self, manifest: Manifest) -> bool:

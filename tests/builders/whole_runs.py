@@ -24,10 +24,10 @@ from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture_airflow.run import RunRequest
 from contexture_airflow.steps.conclude import conclude_run
-from contexture_airflow.steps.publish import attempts_of, send_shard
+from contexture_airflow.steps.publish import build_shard_attempts, send_shard
 from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_airflow.steps.settle import finish_open_transaction
-from contexture_airflow.steps.stage import answer, place_order
+from contexture_airflow.steps.stage import place_order, read_staged_outbox
 from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import session, stage
 
@@ -80,13 +80,13 @@ class WholeRuns:
         plan = finish_open_transaction(self.storage.publication(owner.name), owner, request, self.target, print)
         order = place_order(self.storage.publication(owner.name), owner, request, plan, self.target)
         stage.main(["--order", order.uri])
-        staged = answer(self.storage.publication(order.publication), order, None)
+        staged = read_staged_outbox(self.storage.publication(order.publication), order, None)
         store = self.storage.publication(self.name)
         manifest = store.outboxes.manifest(staged.outbox)
         for shard in apply_verdict(
             self.storage.publication(staged.publication), staged, dry_run=False, target_for=self.target, report=print
         ):
-            attempts = attempts_of(store, manifest.outbox, shard, owner, report=print)
+            attempts = build_shard_attempts(store, manifest.outbox, shard, owner, report=print)
             send_shard(
                 self.storage.publication(manifest.publication),
                 manifest,

@@ -29,10 +29,10 @@ from contexture.storage.manifests import Manifest
 from contexture.storage.orders import StageResult
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
-from contexture_airflow.steps.publish import attempts_of, send_shard
+from contexture_airflow.steps.publish import build_shard_attempts, send_shard
 from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_airflow.steps.settle import finish_open_transaction
-from contexture_airflow.steps.stage import answer, place_order
+from contexture_airflow.steps.stage import place_order, read_staged_outbox
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import stage
@@ -75,7 +75,7 @@ class Cars:
         assert stage.main(["--order", order.uri]) == 0, StageResult.model_validate_json(
             self.storage.read(f"{self.name}/runs/{plan.run}/result.json")
         ).error
-        staged = answer(self.storage.publication(order.publication), order, None)
+        staged = read_staged_outbox(self.storage.publication(order.publication), order, None)
         for shard in apply_verdict(
             self.storage.publication(staged.publication),
             staged,
@@ -98,7 +98,7 @@ class Cars:
 
     def send(self, staged: StagedOutbox, shard: int) -> None:
         target = self.target(self.publication, None)
-        attempts = attempts_of(
+        attempts = build_shard_attempts(
             self.storage.publication(staged.publication), staged.outbox, shard, self.publication, report=self.log.append
         )
         send_shard(

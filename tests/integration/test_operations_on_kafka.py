@@ -20,7 +20,7 @@ from contexture.storage.home import Home
 from contexture_airflow.run import RunRequest
 from contexture_airflow.run_events import open_run_events
 from contexture_airflow.steps.conclude import conclude_run
-from contexture_airflow.steps.publish import attempts_of, send_shard
+from contexture_airflow.steps.publish import build_shard_attempts, send_shard
 from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_airflow.steps.settle import finish_open_transaction
 from contexture_airflow.steps.stage import place_order
@@ -65,7 +65,7 @@ def test_events_of_a_run_are_read_back_once_as_cloud_events(
         for shard in apply_verdict(
             storage.publication(staged.publication), staged, dry_run=False, target_for=target, report=log
         ):
-            attempts = attempts_of(storage.publication(name), staged.outbox, shard, audit, report=log)
+            attempts = build_shard_attempts(storage.publication(name), staged.outbox, shard, audit, report=log)
             for _ in range(2):
                 send_shard(storage.publication(manifest.publication), manifest, shard, target(audit, None), attempts)
         assert (

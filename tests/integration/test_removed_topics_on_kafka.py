@@ -23,10 +23,10 @@ from contexture.sources.http.connection import BrokerConnection
 from contexture.storage.manifests import Manifest
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
-from contexture_airflow.steps.publish import attempts_of, send_shard
+from contexture_airflow.steps.publish import build_shard_attempts, send_shard
 from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_airflow.steps.settle import finish_open_transaction
-from contexture_airflow.steps.stage import answer, place_order
+from contexture_airflow.steps.stage import place_order, read_staged_outbox
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import pipeline, stage
@@ -86,7 +86,7 @@ class City(WholeRuns):
         plan = finish_open_transaction(self.storage.publication(self.cars.name), self.cars, request, self.target, print)
         order = place_order(self.storage.publication(self.cars.name), self.cars, request, plan, self.target)
         stage.main(["--order", order.uri])
-        return answer(self.storage.publication(order.publication), order, None)
+        return read_staged_outbox(self.storage.publication(order.publication), order, None)
 
     def judged(self, staged: StagedOutbox) -> Manifest:
         apply_verdict(
@@ -97,7 +97,7 @@ class City(WholeRuns):
     def sent(self, manifest: Manifest) -> None:
         store = self.storage.publication(self.name)
         for shard in [each.shard for each in manifest.shards if each.records]:
-            attempts = attempts_of(store, manifest.outbox, shard, self.cars, report=print)
+            attempts = build_shard_attempts(store, manifest.outbox, shard, self.cars, report=print)
             send_shard(
                 self.storage.publication(manifest.publication), manifest, shard, self.target(self.cars, None), attempts
             )

@@ -26,7 +26,7 @@ from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.run_events import open_run_events
-from contexture_airflow.steps.publish import AttemptsUsedUpError, attempts_of, send_shard
+from contexture_airflow.steps.publish import AttemptsUsedUpError, build_shard_attempts, send_shard
 from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_airflow.steps.settle import finish_open_transaction
 from contexture_sandbox.kafka import EmbeddedKafka
@@ -84,7 +84,7 @@ class City:
         with open_run_events(self.storage, self.log.append) as events:
             shard_events = events.shard(manifest, 0)
             store = self.storage.publication(manifest.publication)
-            attempts = attempts_of(
+            attempts = build_shard_attempts(
                 store, "outbox1", 0, self.publication, report=self.log.append, on_change=shard_events.attempts_changed
             )
             target = self.target(self.publication, None)

@@ -14,7 +14,7 @@ from contexture.errors import ConfigurationError, RetriableError
 from contexture.kafka import BrokersAwayError
 from contexture.storage.delivery import RetrySchedule, SendAttempts
 from contexture.storage.home import Home
-from contexture_airflow.steps.publish import AttemptsUsedUpError, SendLaterError, ShardAttempts, attempts_of
+from contexture_airflow.steps.publish import AttemptsUsedUpError, SendLaterError, ShardAttempts, build_shard_attempts
 
 AWAY = BrokersAwayError("no broker", next_step="wait")
 
@@ -203,7 +203,7 @@ def test_the_error_of_the_last_attempt_names_what_sends_the_outbox(tmp_path):
     next_steps = []
     for name in ("outbox1", "outbox2"):
         with pytest.raises(AttemptsUsedUpError) as raised:
-            attempts_of(storage.publication("vehicles"), name, 0, owner).after(AWAY)
+            build_shard_attempts(storage.publication("vehicles"), name, 0, owner).after(AWAY)
         next_steps.append(raised.value.next_step)
     assert next_steps == [
         "fix the cause and clear the publish task of this backfill: it alone sends this outbox, with all its "

@@ -19,7 +19,7 @@ from contexture.storage.orders import ReplayOptions, StageOrder
 from contexture.storage.replay import replay
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
-from contexture_airflow.steps.publish import attempts_of, send_shard
+from contexture_airflow.steps.publish import build_shard_attempts, send_shard
 from contexture_airflow.steps.settle import finish_open_transaction
 
 INTERVAL = (NOON, NOON + timedelta(minutes=5))
@@ -66,7 +66,7 @@ class Beside:
 
     def send(self, manifest: Manifest) -> None:
         target = self.live if manifest.interval is None else self.past
-        attempts = attempts_of(self.storage.publication("vehicles"), manifest.outbox, 0, self.owner)
+        attempts = build_shard_attempts(self.storage.publication("vehicles"), manifest.outbox, 0, self.owner)
         send_shard(self.storage.publication(manifest.publication), manifest, 0, target, attempts)
 
     def conclude(self, manifest: Manifest) -> None:

@@ -13,7 +13,7 @@ from builders.outboxes import NOON, outbox, publication, records
 from contexture.kafka.errors import KafkaConfigurationError, LedgerLostError
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
-from contexture_airflow.steps.publish import attempts_of, check_ledger, send_shard, shard_row
+from contexture_airflow.steps.publish import build_shard_attempts, check_ledger, send_shard, shard_row
 
 INTERVAL = (NOON, NOON + timedelta(minutes=5))
 
@@ -31,7 +31,7 @@ def kafka() -> FakeTarget:
 def send(storage: Home, kafka: FakeTarget, manifest: Manifest) -> int:
     store = storage.publication("vehicles")
     store.outboxes.set_status(manifest.outbox, "approved", reason="test")
-    attempts = attempts_of(store, manifest.outbox, 0, publication())
+    attempts = build_shard_attempts(store, manifest.outbox, 0, publication())
     return send_shard(storage.publication(manifest.publication), manifest, 0, kafka, attempts).records_sent
 
 
@@ -119,7 +119,7 @@ def test_a_row_is_possible_where_a_sender_ended_before_its_first_commit_was_kept
         half,
         0,
         kafka,
-        attempts_of(storage.publication("vehicles"), half.outbox, 0, publication()),
+        build_shard_attempts(storage.publication("vehicles"), half.outbox, 0, publication()),
     )
 
     assert kafka.expected_rows == ["none", "possible"]

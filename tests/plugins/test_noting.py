@@ -17,7 +17,7 @@ from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture_airflow.run import RunRequest
 from contexture_airflow.run_events import RunEvents, ShardEvents, open_run_events, record_source_read
-from contexture_airflow.steps.publish import attempts_of, send_shard
+from contexture_airflow.steps.publish import build_shard_attempts, send_shard
 from contexture_airflow.steps.settle import finish_open_transaction
 
 VEHICLES = publication()
@@ -52,7 +52,7 @@ def send(storage: Home, manifest: Manifest, *failures: Exception) -> None:
     kafka = FakeTarget(failures=list(failures), topics={"cars"}, ledger_topic="ledger-a")  # type: ignore[arg-type]
     with open_run_events(storage, pytest.fail) as events:
         shard_events = events.shard(manifest, 0)
-        attempts = attempts_of(
+        attempts = build_shard_attempts(
             storage.publication("vehicles"), "outbox1", 0, VEHICLES, on_change=shard_events.attempts_changed
         )
         send_shard(storage.publication(manifest.publication), manifest, 0, kafka, attempts, shard_events)
@@ -128,7 +128,7 @@ def test_what_can_never_be_sent_is_a_local_failure(storage: Home, store: RunTabl
         raise RejectedError("too large", next_step="raise the limit", status=2)
 
     kafka.send = refuse  # type: ignore[method-assign,assignment]
-    attempts = attempts_of(storage.publication("vehicles"), "outbox1", 0, VEHICLES)
+    attempts = build_shard_attempts(storage.publication("vehicles"), "outbox1", 0, VEHICLES)
     with RunTableWriter(store) as tables, pytest.raises(RejectedError):
         send_shard(
             storage.publication(manifest.publication),
@@ -151,7 +151,7 @@ def test_tables_that_can_not_be_opened_are_reported_once_and_everything_is_sent(
     said: list[str] = []
     manifest, kafka = approved(storage), FakeTarget(topics={"cars"})
     with open_run_events(storage, said.append) as events:
-        attempts = attempts_of(storage.publication("vehicles"), "outbox1", 0, VEHICLES)
+        attempts = build_shard_attempts(storage.publication("vehicles"), "outbox1", 0, VEHICLES)
         send_shard(storage.publication(manifest.publication), manifest, 0, kafka, attempts, events.shard(manifest, 0))
     assert len(kafka.sent) == 2
     assert len(said) == 1
@@ -259,7 +259,7 @@ def test_records_that_went_to_the_dead_letters_are_noted_with_their_transaction(
     manifest = approved(storage)
     kafka = FakeTarget(topics={"cars"}, ledger_topic="ledger-a", refused={0: (1,)})
     with open_run_events(storage, pytest.fail) as events:
-        attempts = attempts_of(storage.publication("vehicles"), "outbox1", 0, VEHICLES)
+        attempts = build_shard_attempts(storage.publication("vehicles"), "outbox1", 0, VEHICLES)
         send_shard(storage.publication(manifest.publication), manifest, 0, kafka, attempts, events.shard(manifest, 0))
     ((row,), dead_letters) = store.transactions("vehicles"), store.dead_letters("vehicles")
     assert (row.status, row.records, row.dead_letters) == (TransactionStatus.SENT, 2, 1)

@@ -522,10 +522,10 @@ def test_each_step_of_a_test_is_shown_when_it_is_done(monkeypatch):
             assert looked.wait(10)
             return CheckOutcome(connection="c", kind="http", target="t", unreachable=False, steps=(first,))
 
-    class SilentReader:
-        def note(self, *values: Any, **more: Any) -> None: ...
+    class SilentVisitor:
+        def record_action(self, *values: Any, **more: Any) -> None: ...
 
-    steps = Slow(SilentReader(), publication(), "c", "why").steps()  # type: ignore[arg-type]
+    steps = Slow(SilentVisitor(), publication(), "c", "why").steps()  # type: ignore[arg-type]
     assert next(steps) == first
     looked.set()
     assert list(steps) == []

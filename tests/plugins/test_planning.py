@@ -12,7 +12,7 @@ from contexture.errors import ConfigurationError
 from contexture.storage.orders import ReplayOptions
 from contexture.storage.state import StatePointer
 from contexture_airflow.run import RunRequest
-from contexture_airflow.steps.plan_run import check_replay, decide, difference
+from contexture_airflow.steps.plan_run import check_replay, decide, find_difference
 
 CHANGED = "the publication has changed"
 KNOWN = {
@@ -72,7 +72,7 @@ def test_the_first_run_of_what_is_notified_reads_everything() -> None:
     ],
 )
 def test_a_difference_is_named(pointer: dict[str, Any], expected: str | None) -> None:
-    assert difference(StatePointer.model_validate({**KNOWN, **pointer}), "aaaa", FakeTarget()) == expected
+    assert find_difference(StatePointer.model_validate({**KNOWN, **pointer}), "aaaa", FakeTarget()) == expected
 
 
 def test_quarantined_events_are_not_tried_again_before_anything_was_published() -> None:

@@ -20,7 +20,7 @@ from contexture_airflow.steps.conclude import conclude_outbox
 from contexture_airflow.steps.resync import (
     RunStart,
     StateOrigin,
-    made_of,
+    find_state_origin,
     require_full_runs_of_paused,
     starts_by_hand,
     starts_for_event,
@@ -77,8 +77,8 @@ def never(name: str) -> StateOrigin:
     return StateOrigin()
 
 
-def modes(payload: dict[str, Any], made_of: Callable[[str], StateOrigin] = before) -> dict[str, str]:
-    return {start.publication: start.mode for start in starts_for_event(ALL, payload, made_of)}
+def modes(payload: dict[str, Any], find_state_origin: Callable[[str], StateOrigin] = before) -> dict[str, str]:
+    return {start.publication: start.mode for start in starts_for_event(ALL, payload, find_state_origin)}
 
 
 def test_a_start_does_what_each_publication_says() -> None:
@@ -119,16 +119,16 @@ def test_a_change_back_to_what_state_has_starts_a_run_because_another_may_be_und
 def test_a_start_finds_a_change_in_an_outbox_that_waits(storage: Home) -> None:
     renamed = publication(topics={"naming": "injective"})
     conclude_outbox_of(storage, VEHICLES, 1, "full")
-    assert starts_for_event([renamed], {"startup": True}, lambda name: made_of(storage.publication(name)))[
+    assert starts_for_event([renamed], {"startup": True}, lambda name: find_state_origin(storage.publication(name)))[
         0
     ].reason == ("the publication has changed")
     conclude_outbox_of(storage, renamed, 2, "full")
-    assert starts_for_event([renamed], {"startup": True}, lambda name: made_of(storage.publication(name)))[
+    assert starts_for_event([renamed], {"startup": True}, lambda name: find_state_origin(storage.publication(name)))[
         0
     ].reason == ("start of Contexture")
     outbox(storage, VEHICLES, 3, [records("car1")])
     storage.publication("vehicles").outboxes.set_status("outbox3", "approved", reason="test")
-    assert starts_for_event([renamed], {"startup": True}, lambda name: made_of(storage.publication(name)))[
+    assert starts_for_event([renamed], {"startup": True}, lambda name: find_state_origin(storage.publication(name)))[
         0
     ].reason == ("the publication has changed")
 
@@ -197,7 +197,7 @@ def test_a_change_that_is_reverted_while_its_run_is_under_way_is_sent_again(stor
     renamed = publication(topics={"naming": "injective"})
     conclude_outbox_of(storage, VEHICLES, 1, "full")
     reverted = {"startup": False, "config_changed": [change("vehicles")]}
-    (start,) = starts_for_event([VEHICLES], reverted, lambda name: made_of(storage.publication(name)))
+    (start,) = starts_for_event([VEHICLES], reverted, lambda name: find_state_origin(storage.publication(name)))
     conclude_outbox_of(storage, renamed, 2, "full")
     plan = plan_next(storage, VEHICLES, start)
     assert (plan.mode, plan.why) == ("full", "the publication has changed")
@@ -249,7 +249,7 @@ def test_a_later_start_loads_again(storage: Home) -> None:
     full_at = storage.publication("vehicles").state.pointer().full_concluded_at
     assert full_at is not None
     payload = {"startup": True, "since": (full_at + SECOND).isoformat()}
-    (start,) = starts_for_event([EAGER_VEHICLES], payload, lambda name: made_of(storage.publication(name)))
+    (start,) = starts_for_event([EAGER_VEHICLES], payload, lambda name: find_state_origin(storage.publication(name)))
     assert plan_next(storage, EAGER_VEHICLES, start).mode == "full"
 
 

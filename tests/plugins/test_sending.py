@@ -15,7 +15,7 @@ from contexture.errors import ConfigurationError, RejectedError, RetriableError
 from contexture.kafka import FencedError
 from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
-from contexture_airflow.steps.publish import ShardAttempts, attempts_of, send_shard
+from contexture_airflow.steps.publish import ShardAttempts, build_shard_attempts, send_shard
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def storage(tmp_path: Path) -> Home:
 
 
 def attempts(storage: Home) -> ShardAttempts:
-    return attempts_of(storage.publication("vehicles"), "outbox1", 0, publication())
+    return build_shard_attempts(storage.publication("vehicles"), "outbox1", 0, publication())
 
 
 def approved(storage: Home) -> Manifest:

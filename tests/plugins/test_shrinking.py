@@ -18,8 +18,8 @@ from contexture.monitoring import RunTables, RunTableWriter
 from contexture.monitoring.alerts import AlertKind, compose_alert, kind_of
 from contexture.storage.home import Home
 from contexture.storage.shrink_report import ShrinkReport
-from contexture_airflow.alerts.run_alerts import alert_question, question_of
-from contexture_airflow.steps.shrink_approval import asked_about, decide, decision_of_event, question
+from contexture_airflow.alerts.run_alerts import alert_question, build_question_alert
+from contexture_airflow.steps.shrink_approval import compose_question, decide, decision_of_event, find_shrink_question
 
 SOURCE = publication().source.model_dump(exclude_defaults=True)
 ASKING = publication(source={**SOURCE, "shrink_limit": {"beyond": "ask", "answer_hours": 2}})
@@ -47,17 +47,19 @@ def vanishing(*identities: str) -> ShrinkReport:
 
 
 def test_a_person_is_asked_only_where_the_publication_says_so(storage: Home) -> None:
-    assert asked_about(storage.publication(ASKING.name), ASKING, "run1", SHRUNK) == vanishing('["a"]')
-    assert asked_about(storage.publication("vehicles"), publication(), "run1", SHRUNK) is None
+    assert find_shrink_question(storage.publication(ASKING.name), ASKING, "run1", SHRUNK) == vanishing('["a"]')
+    assert find_shrink_question(storage.publication("vehicles"), publication(), "run1", SHRUNK) is None
     assert (
-        asked_about(storage.publication(ASKING.name), ASKING, "run1", ConfigurationError("no tenant", next_step="look"))
+        find_shrink_question(
+            storage.publication(ASKING.name), ASKING, "run1", ConfigurationError("no tenant", next_step="look")
+        )
         is None
     )
-    assert asked_about(storage.publication(ASKING.name), ASKING, "another run", SHRUNK) is None
+    assert find_shrink_question(storage.publication(ASKING.name), ASKING, "another run", SHRUNK) is None
 
 
 def test_the_question_says_how_much_and_what() -> None:
-    text = question(ASKING, vanishing(*(f'["vehicles","/","car{number}","car"]' for number in range(40))))
+    text = compose_question(ASKING, vanishing(*(f'["vehicles","/","car{number}","car"]' for number in range(40))))
 
     assert text.startswith("**12** of the 20 identities that publication `vehicles` has sent are gone")
     assert '    ["vehicles","/","car29","car"]' in text
@@ -67,7 +69,7 @@ def test_the_question_says_how_much_and_what() -> None:
 
 @given(st.text(max_size=300))
 def test_no_identity_leaves_its_block_of_code(identity: str) -> None:
-    lines = question(ASKING, vanishing(identity, "last")).splitlines()
+    lines = compose_question(ASKING, vanishing(identity, "last")).splitlines()
 
     # The question, a blank line, the identities, a blank line, what the answers do.
     assert len(lines) == 6
@@ -136,7 +138,9 @@ CONTEXT: Any = {
 
 
 def test_the_alert_says_what_would_be_deleted_what_is_safe_and_how_to_answer_until_when() -> None:
-    asked = question_of(ASKING, vanishing(HOSTILE, "x\ny", *["z"] * 20), CONTEXT, datetime(2026, 3, 1, 12, tzinfo=UTC))
+    asked = build_question_alert(
+        ASKING, vanishing(HOSTILE, "x\ny", *["z"] * 20), CONTEXT, datetime(2026, 3, 1, 12, tzinfo=UTC)
+    )
     mail = compose_alert(asked)
 
     assert mail.subject == "[Contexture] vehicles: waiting for approval"

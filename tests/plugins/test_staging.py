@@ -20,7 +20,7 @@ from contexture.storage.schemas import QUARANTINE
 from contexture.storage.state import StatePointer
 from contexture_airflow.run import RunPlan, RunRequest
 from contexture_airflow.steps.settle import finish_open_transaction
-from contexture_airflow.steps.stage import PlacedOrder, answer, place_order
+from contexture_airflow.steps.stage import PlacedOrder, place_order, read_staged_outbox
 from fakes.full_disk import FullDisk
 
 VEHICLES = publication()
@@ -92,13 +92,13 @@ def test_the_answer_of_an_earlier_try_is_forgotten(storage: Home) -> None:
     storage.write(FOLDER.result("run3"), StageResult(outbox="old", sequence=3).to_json())
     order = place(storage)
     with pytest.raises(RetriableError, match="without an answer"):
-        answer(storage.publication(order.publication), order, SUBMIT_FAILED)
+        read_staged_outbox(storage.publication(order.publication), order, SUBMIT_FAILED)
 
 
 def test_a_job_without_an_answer_leaves_one(storage: Home) -> None:
     order = place(storage)
     with pytest.raises(RetriableError, match=r"ended without an answer\. Next: read the log above: memory, Java"):
-        answer(storage.publication(order.publication), order, SUBMIT_FAILED)
+        read_staged_outbox(storage.publication(order.publication), order, SUBMIT_FAILED)
     result = StageResult.model_validate_json(storage.read(FOLDER.result("run3")))
     assert result.error is not None
     assert result.error["message"] == "the Spark job ended without an answer"
@@ -108,7 +108,7 @@ def test_a_job_that_found_no_room_for_its_answer_is_reported_as_a_full_disk(stor
     order = place(storage)
     storage.filesystem = FullDisk(storage.filesystem)
     with pytest.raises(RetriableError, match=r"No space left on device\. Next: make room or repair"):
-        answer(storage.publication(order.publication), order, SUBMIT_FAILED)
+        read_staged_outbox(storage.publication(order.publication), order, SUBMIT_FAILED)
 
 
 def test_a_publication_corrected_since_settle_is_planned_and_read_anew(storage: Home) -> None:
@@ -142,7 +142,7 @@ def test_an_error_of_the_job_comes_back_with_its_intent(storage: Home, kind: typ
     error = kind("the broker is ill", next_step="heal it")
     storage.write(FOLDER.result("run3"), StageResult(error=error.as_dict()).to_json())
     with pytest.raises(kind, match=r"the broker is ill. Next: heal it"):
-        answer(storage.publication(order.publication), order, SUBMIT_FAILED)
+        read_staged_outbox(storage.publication(order.publication), order, SUBMIT_FAILED)
 
 
 @pytest.mark.parametrize("submit_failure", [None, SUBMIT_FAILED], ids=["job ended well", "process died at its end"])
@@ -151,7 +151,7 @@ def test_a_good_answer_names_outbox_shards_and_report(storage: Home, submit_fail
     result = StageResult(outbox="outbox3", sequence=3, records=7, shards=(1,), approved=True, report="/home/report/x")
     storage.write(FOLDER.result("run3"), result.to_json())
     storage.write(f"{FOLDER.report('outbox3')}/index.html", b"report")
-    assert answer(storage.publication(order.publication), order, submit_failure).to_xcom() == {
+    assert read_staged_outbox(storage.publication(order.publication), order, submit_failure).to_xcom() == {
         "publication": "vehicles",
         "run": "run3",
         "outbox": "outbox3",
@@ -166,4 +166,4 @@ def test_an_answer_without_a_page_of_a_report_names_none(storage: Home) -> None:
     order = place(storage)
     result = StageResult(outbox="outbox3", sequence=3, records=7, shards=(1,), approved=True, report="/home/report/x")
     storage.write(FOLDER.result("run3"), result.to_json())
-    assert answer(storage.publication(order.publication), order, None).report is None
+    assert read_staged_outbox(storage.publication(order.publication), order, None).report is None

@@ -24,7 +24,7 @@ from contexture.storage.home import Home
 from contexture_airflow.run import RunPlan, RunRequest, StagedOutbox
 from contexture_airflow.run_events import RunEvents, open_run_events
 from contexture_airflow.steps.conclude import conclude_run
-from contexture_airflow.steps.publish import attempts_of, send_shard
+from contexture_airflow.steps.publish import build_shard_attempts, send_shard
 from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_airflow.steps.settle import finish_open_transaction
 from contexture_airflow.steps.stage import place_order
@@ -70,7 +70,7 @@ class Audit:
         for shard in apply_verdict(
             self.storage.publication(staged.publication), staged, dry_run=False, target_for=self.kafka, report=silent
         ):
-            attempts = attempts_of(self.storage.publication("audit"), staged.outbox, shard, self.publication)
+            attempts = build_shard_attempts(self.storage.publication("audit"), staged.outbox, shard, self.publication)
             send_shard(self.storage.publication(manifest.publication), manifest, shard, self.kafka, attempts)
         assert (
             conclude_run(

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.airflow
 
 pytest.importorskip("airflow.sdk")
 
-from contexture_airflow.spark_submit import Submission, modules_zip  # noqa: E402
+from contexture_airflow.spark_submit import SparkSubmission, modules_zip  # noqa: E402
 
 
 def test_the_zip_has_both_packages_at_its_root_and_no_caches(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_only_a_driver_beside_its_executors_keeps_to_the_loopback_address(
     monkeypatch.setenv("AIRFLOW_CONN_BROKER", '{"conn_type": "http", "host": "orion", "port": 1026}')
     monkeypatch.setenv("AIRFLOW_CONN_SPARK", json.dumps({"conn_type": "spark", "host": master}))
 
-    prepared = Submission.prepared("broker", "spark", "/var/lib/contexture", tmp_path)
+    prepared = SparkSubmission.prepare("broker", "spark", "/var/lib/contexture", tmp_path)
 
     assert prepared.environment.get("SPARK_LOCAL_IP") == expected
     assert (prepared.py_files is None) == (expected is not None)

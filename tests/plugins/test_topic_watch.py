@@ -21,7 +21,7 @@ from contexture.storage.orders import StageOrder
 from contexture.storage.state import StatePointer
 from contexture_airflow.run import RunPlan, RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
-from contexture_airflow.steps.publish import attempts_of, send_shard
+from contexture_airflow.steps.publish import build_shard_attempts, send_shard
 from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_airflow.steps.settle import finish_open_transaction
 
@@ -62,7 +62,7 @@ class City:
         )
 
     def sent(self, manifest: Manifest) -> None:
-        attempts = attempts_of(self.storage.publication("vehicles"), manifest.outbox, 0, VEHICLES)
+        attempts = build_shard_attempts(self.storage.publication("vehicles"), manifest.outbox, 0, VEHICLES)
         send_shard(self.storage.publication(manifest.publication), manifest, 0, self.kafka, attempts)
 
     def concluded(self, manifest: Manifest) -> bool:

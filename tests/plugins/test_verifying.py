@@ -10,7 +10,7 @@ from builders.outboxes import publication
 from contexture.errors import ConfigurationError
 from contexture.storage.home import Home
 from contexture.storage.state import StatePointer
-from contexture_airflow.steps.verify import to_verify
+from contexture_airflow.steps.verify import select_publications
 
 KNOWN = [publication(name=name) for name in ("bikes", "cars", "trams")]
 
@@ -23,15 +23,15 @@ def storage(tmp_path: Path) -> Home:
 
 
 def test_without_names_all_that_have_published_something_are_verified(storage: Home) -> None:
-    assert to_verify(storage, KNOWN, []) == ["cars"]
+    assert select_publications(storage, KNOWN, []) == ["cars"]
 
 
 def test_named_ones_are_verified_once_each(storage: Home) -> None:
-    assert to_verify(storage, KNOWN, ["trams", "cars", "trams"]) == ["trams", "cars"]
+    assert select_publications(storage, KNOWN, ["trams", "cars", "trams"]) == ["trams", "cars"]
 
 
 def test_a_name_that_does_not_exist_is_an_error_that_lists_those_that_do(storage: Home) -> None:
     with pytest.raises(ConfigurationError, match="there is no publication 'ferries'") as failure:
-        to_verify(storage, KNOWN, ["ferries"])
+        select_publications(storage, KNOWN, ["ferries"])
 
     assert failure.value.next_step == "choose among: bikes, cars, trams"

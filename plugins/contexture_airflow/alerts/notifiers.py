@@ -57,7 +57,7 @@ class FailureNotifier(BaseNotifier):
 
         try:
             store = open_home().publication(self.publication)
-            failure = failure_of(context, store)
+            failure = build_failure(context, store)
             with open_run_events(store.home, self.log.warning) as events:
                 events.run_failed(failure)
             send_alert(failure, self.audience, store, context, self.log)
@@ -66,7 +66,7 @@ class FailureNotifier(BaseNotifier):
             self.log.exception("The alert about the failure could not be sent")
 
 
-def failure_of(context: Context, store: PublicationStore) -> Failure:
+def build_failure(context: Context, store: PublicationStore) -> Failure:
     """Builds the alert about the failed task of a context.
 
     Raises:
@@ -225,13 +225,13 @@ class VerificationNotifier(BaseNotifier):
         """Sends the alert about the failed task of this context."""
         from contexture_airflow.alerts.delivery import Audience, send_alert
         from contexture_airflow.connections.settings import open_home
-        from contexture_airflow.steps.verify import chosen
+        from contexture_airflow.steps.verify import find_publication
 
         given: Any = context
         try:
-            publication = chosen(given["task"].publication)
+            publication = find_publication(given["task"].publication)
             store = open_home().publication(publication.name)
-            failure = failure_of(context, store)
+            failure = build_failure(context, store)
             send_alert(failure, Audience.of(publication), store, context, self.log)
         except Exception:
             # The task has failed already, and an error of its alert must not hide the reason.

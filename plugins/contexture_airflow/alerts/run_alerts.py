@@ -69,14 +69,14 @@ def alert_question(
 ) -> None:
     """Alerts the people of a publication that its run asks whether so much may be deleted; never raises."""
     try:
-        asked = question_of(publication, vanishing, context, datetime.now(UTC))
+        asked = build_question_alert(publication, vanishing, context, datetime.now(UTC))
         send_alert(asked, Audience.of(publication), store, context, log)
     except Exception:
         # Airflow shows the question, and must continue to show it where no alert could be sent.
         log.exception("Could not send the alert about the question")
 
 
-def question_of(publication: Publication, vanishing: ShrinkReport, context: Context, now: datetime) -> Failure:
+def build_question_alert(publication: Publication, vanishing: ShrinkReport, context: Context, now: datetime) -> Failure:
     """Builds the alert about the question of a task."""
     from contexture.monitoring.alerts import AlertKind, Failure
     from contexture_airflow.steps.shrink_approval import describe_safe_state

@@ -60,11 +60,11 @@ class ConcludeOperator(BaseOperator):
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any]:
         """Source and topics of the run; called by Airflow's OpenLineage provider, where it is installed."""
         from contexture_airflow.connections.settings import open_home
-        from contexture_airflow.lineage import lineage_of
+        from contexture_airflow.lineage import build_lineage
         from contexture_airflow.run import StagedOutbox
 
         staged = StagedOutbox.from_xcom(self.staged)
-        return lineage_of(open_home().publication(staged.publication), [staged.outbox])
+        return build_lineage(open_home().publication(staged.publication), [staged.outbox])
 
     def get_openlineage_facets_on_failure(self, task_instance: Any) -> OperatorLineage[Any, Any]:
         """Nothing: what is not concluded names no topics."""

@@ -47,7 +47,7 @@ class PublishOutboxOperator(BaseOperator):
         from contexture_airflow.connections.settings import open_home, targets
         from contexture_airflow.run import StagedOutbox
         from contexture_airflow.run_events import open_run_events
-        from contexture_airflow.steps.publish import attempts_of, send_shard
+        from contexture_airflow.steps.publish import build_shard_attempts, send_shard
 
         staged = StagedOutbox.from_xcom(self.staged)
         store = open_home().publication(staged.publication)
@@ -56,7 +56,7 @@ class PublishOutboxOperator(BaseOperator):
         target = targets(self.log.info)(publication, manifest.interval)
         with open_run_events(store.home, self.log.warning) as events:
             shard_events, report = events.shard(manifest, self.shard), self.log.info
-            attempts = attempts_of(
+            attempts = build_shard_attempts(
                 store, staged.outbox, self.shard, publication, report=report, on_change=shard_events.attempts_changed
             )
             result = send_shard(store, manifest, self.shard, target, attempts, shard_events)

@@ -59,6 +59,6 @@ class SettleOperator(BaseOperator):
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any]:
         """Source and topics of what was finished; called by Airflow's OpenLineage provider, where it is installed."""
         from contexture_airflow.connections.settings import open_home
-        from contexture_airflow.lineage import lineage_of
+        from contexture_airflow.lineage import build_lineage
 
-        return lineage_of(open_home().publication(self.publication.name), self._settled)
+        return build_lineage(open_home().publication(self.publication.name), self._settled)

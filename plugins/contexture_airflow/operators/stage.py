@@ -35,14 +35,14 @@ def ask_about_shrinking(context: Context, publication: Publication, vanishing: S
     from airflow.sdk.exceptions import TaskAwaitingInput
     from airflow.sdk.execution_time.hitl import upsert_hitl_detail
 
-    from contexture_airflow.steps.shrink_approval import APPROVE, REJECT, question
+    from contexture_airflow.steps.shrink_approval import APPROVE, REJECT, compose_question
 
     reason = Param("", type="string", title="Reason", description="Kept with the run")
     upsert_hitl_detail(
         ti_id=context["task_instance"].id,
         options=[APPROVE, REJECT],
         subject=f"{publication.name}: {vanishing.count} of {vanishing.held} would be deleted",
-        body=question(publication, vanishing),
+        body=compose_question(publication, vanishing),
         params={"reason": reason.serialize()},
     )
     hours = publication.source.shrink_limit.answer_hours
@@ -80,13 +80,13 @@ class StagePublicationOperator(SparkSubmitOperator):
         from contexture_airflow.alerts.run_alerts import alert_question
         from contexture_airflow.connections.settings import open_home
         from contexture_airflow.run import RunPlan
-        from contexture_airflow.steps.shrink_approval import asked_about
+        from contexture_airflow.steps.shrink_approval import find_shrink_question
 
         store, plan = open_home().publication(self.publication.name), RunPlan.from_xcom(self.plan)
         try:
             return self._staged(context, store, plan)
         except ConfigurationError as error:
-            vanishing = asked_about(store, self.publication, plan.run, error)
+            vanishing = find_shrink_question(store, self.publication, plan.run, error)
             if vanishing is None:
                 raise
             self.log.warning("%s; the task waits for an answer, and gives its slot back until then", error.message)
@@ -111,7 +111,7 @@ class StagePublicationOperator(SparkSubmitOperator):
     def _staged(self, context: Context, store: PublicationStore, plan: RunPlan) -> dict[str, Any]:
         from contexture_airflow.connections.settings import targets
         from contexture_airflow.run_events import record_source_read
-        from contexture_airflow.steps.stage import answer, place_order
+        from contexture_airflow.steps.stage import place_order, read_staged_outbox
 
         request, decision = run_request(context), store.run(plan.run).shrink_decision()
         if decision is not None and decision.approved:
@@ -121,17 +121,17 @@ class StagePublicationOperator(SparkSubmitOperator):
             self._prepare_submit(store.home.root, order.uri, Path(scratch))
             failure = self._submit_failure(context)
         with record_source_read(store.home, self.publication, order.run, self.log.warning):
-            staged = answer(store, order, failure)
+            staged = read_staged_outbox(store, order, failure)
         if failure is not None:
             self.log.warning("the Spark job had answered before its process failed: what it prepared is whole")
         self.log.info("outbox %s, %s records, report %s", staged.outbox, staged.records, staged.report)
         return dict(staged.to_xcom())
 
     def _prepare_submit(self, home: str, order_uri: str, scratch: Path) -> None:
-        from contexture_airflow.spark_submit import Submission
+        from contexture_airflow.spark_submit import SparkSubmission
 
         source = self.publication.source
-        submission = Submission.prepared(source.connection, str(self._conn_id), home, scratch, kind=source.kind)
+        submission = SparkSubmission.prepare(source.connection, str(self._conn_id), home, scratch, kind=source.kind)
         self.application = submission.application
         self.conf = {**(self.conf or {}), "spark.driver.extraJavaOptions": java_options()}
         self.application_args = ["--order", order_uri]

@@ -44,9 +44,9 @@ class VerifyReplicaOperator(BaseOperator):
         from contexture_airflow.connections.settings import open_home
         from contexture_airflow.metrics import count_verified
         from contexture_airflow.run_events import open_run_events
-        from contexture_airflow.steps.verify import chosen, counts, kafka_topics, source_view
+        from contexture_airflow.steps.verify import counts, find_publication, kafka_topics, source_view
 
-        publication = chosen(self.publication)
+        publication = find_publication(self.publication)
         store = open_home().publication(publication.name)
         with (
             open_run_events(store.home, self.log.warning) as events,

@@ -90,11 +90,11 @@ def plan_run(
     if request.retry_quarantine is not None and request.interval is None:
         resolve(store, request.retry_quarantine, request.retry_rules)
     own = fingerprint(publication)
-    changed, elsewhere = difference(pointer, own, target), other_target(pointer, target)
+    changed, elsewhere = find_difference(pointer, own, target), find_target_difference(pointer, target)
     mode, why = decide(publication, pointer, request, changed, elsewhere)
     check_republish(publication, request, mode)
     return RunPlan(
-        run=run or fresh_run(store, request.run_id),
+        run=run or choose_run_name(store, request.run_id),
         mode=mode,
         sequence=next_sequence(store, pointer, request.interval, target),
         fingerprint=own,
@@ -177,14 +177,14 @@ def _retry(pointer: StatePointer, outbox: str) -> tuple[Mode, str]:
     return "changes", f"what {outbox} holds back is tried again"
 
 
-def difference(pointer: StatePointer, own_fingerprint: str, target: Target) -> str | None:
+def find_difference(pointer: StatePointer, own_fingerprint: str, target: Target) -> str | None:
     """What is no longer as it was when the last run concluded; None when all is."""
     if pointer.fingerprint not in {None, own_fingerprint}:
         return "the publication has changed"
-    return other_target(pointer, target)
+    return find_target_difference(pointer, target)
 
 
-def other_target(pointer: StatePointer, target: Target) -> str | None:
+def find_target_difference(pointer: StatePointer, target: Target) -> str | None:
     """By what records go to another Kafka than those of the last concluded run; None when they don't."""
     if pointer.cluster not in {None, target.cluster()}:
         return "the Kafka cluster is another one"
@@ -201,7 +201,7 @@ def next_sequence(store: PublicationStore, pointer: StatePointer, interval: Inte
     return 1 + max(concluded, target.highest_sequence(), *(status.sequence for status in waiting))
 
 
-def fresh_run(store: PublicationStore, run_id: str) -> str:
+def choose_run_name(store: PublicationStore, run_id: str) -> str:
     """A folder name for the run; another one when the run was done before and is cleared: it must read anew."""
     names = (run_name(run_id if attempt == 1 else f"{run_id}#{attempt}") for attempt in count(1))
     return next(name for name in names if not store.run(name).has_order())

@@ -205,7 +205,7 @@ class ShardAttempts:
         )
 
 
-def attempts_of(
+def build_shard_attempts(
     store: PublicationStore,
     outbox: str,
     shard: int,

@@ -51,7 +51,7 @@ def apply_verdict(
     topics = store.outbox(manifest.outbox).topic_counts()
     if manifest.collisions:
         report(f"{manifest.collisions} events have the topic of another identity: the report shows which")
-    for sentence in replay_story(manifest, publication):
+    for sentence in describe_replay(manifest, publication):
         report(sentence)
     if manifest.transcoded:
         report(f"{manifest.transcoded} structures were converted: the report shows what was lost")
@@ -93,7 +93,7 @@ def _set_log_start(store: PublicationStore, manifest: Manifest, target: Target) 
         )
 
 
-def replay_story(manifest: Manifest, publication: Publication) -> Iterator[str]:
+def describe_replay(manifest: Manifest, publication: Publication) -> Iterator[str]:
     """What a person should know of a backfill before it is sent; nothing for normal runs."""
     if manifest.mode != "backfill":
         return

@@ -64,7 +64,7 @@ class StateOrigin:
 
 
 def starts_for_event(
-    publications: Iterable[Publication], payload: Mapping[str, Any], made_of: Callable[[str], StateOrigin]
+    publications: Iterable[Publication], payload: Mapping[str, Any], find_state_origin: Callable[[str], StateOrigin]
 ) -> list[RunStart]:
     """Returns the runs that a start of Contexture or a change of files requires, by each publication's own `resync`.
 
@@ -80,12 +80,12 @@ def starts_for_event(
     since = datetime.fromisoformat(payload["since"]) if payload.get("since") else None
     found = []
     for publication in publications:
-        made = made_of(publication.name)
+        made = find_state_origin(publication.name)
         if publication.name in reported or (startup and made.fingerprints - {fingerprint(publication)}):
             found.append(_after_change(publication, made, since))
         if startup:
             found.append(_at_startup(publication, made, since))
-    return strongest(start for start in found if start is not None)
+    return choose_strongest(start for start in found if start is not None)
 
 
 def starts_by_hand(
@@ -108,7 +108,7 @@ def starts_by_hand(
     return [RunStart(name, mode, reason or "asked for by hand") for name in wanted]
 
 
-def strongest(starts: Iterable[RunStart]) -> list[RunStart]:
+def choose_strongest(starts: Iterable[RunStart]) -> list[RunStart]:
     """One run for each publication, ordered by name: the one that sends most."""
     best: dict[str, RunStart] = {}
     for start in starts:
@@ -148,7 +148,7 @@ def choose_runs(context: Context) -> list[dict[str, Any]]:
         ConfigurationError: the form names a publication that does not exist.
     """
     payloads = list(_payloads(context))
-    chosen = _by_form(context) if not payloads else strongest(_by_events(payloads))
+    chosen = _by_form(context) if not payloads else choose_strongest(_by_events(payloads))
     paused = [start for start in chosen if _is_paused(context, start)]
     if paused:
         _owe(paused)
@@ -170,7 +170,7 @@ def _by_events(payloads: Iterable[Mapping[str, Any]]) -> list[RunStart]:
                 known, payload["publications"], payload.get("mode", "full"), payload.get("reason", "asset event")
             )
         else:
-            starts += starts_for_event(known, payload, _made_of)
+            starts += starts_for_event(known, payload, _find_state_origin)
     return starts
 
 
@@ -203,10 +203,10 @@ def _is_paused(context: Context, start: RunStart) -> bool:
     return bool(found.is_paused)
 
 
-def _made_of(publication: str) -> StateOrigin:
+def _find_state_origin(publication: str) -> StateOrigin:
     from contexture_airflow.connections.settings import open_home
 
-    return made_of(open_home().publication(publication))
+    return find_state_origin(open_home().publication(publication))
 
 
 def require_full_runs_of_paused(home: Home, publications: Iterable[Publication], paused: Iterable[RunStart]) -> None:
@@ -223,7 +223,7 @@ def require_full_runs_of_paused(home: Home, publications: Iterable[Publication],
             require_full_run(home.publication(publication.name), f"{wanted[publication.name]} (while it was paused)")
 
 
-def made_of(store: PublicationStore) -> StateOrigin:
+def find_state_origin(store: PublicationStore) -> StateOrigin:
     """Returns what made the target's content, and what the outboxes that wait will make of it."""
 
     pointer, outboxes = store.state.pointer(), store.outboxes

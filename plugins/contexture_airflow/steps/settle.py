@@ -15,7 +15,7 @@ from contexture_airflow.run import RunPlan, RunRequest
 from contexture_airflow.run_events import UNRECORDED, RunEvents
 from contexture_airflow.steps.conclude import conclude_outbox
 from contexture_airflow.steps.plan_run import plan_run
-from contexture_airflow.steps.publish import attempts_of, check_ledger, send_shard, was_made_for_other_cluster
+from contexture_airflow.steps.publish import build_shard_attempts, check_ledger, send_shard, was_made_for_other_cluster
 from contexture_airflow.steps.topic_watch import check_topics
 
 
@@ -81,7 +81,9 @@ def _finish(
     shards = [shard.shard for shard in manifest.shards if shard.records]
     shard_events = {shard: events.shard(manifest, shard) for shard in shards or [0]}
     attempts = {
-        shard: attempts_of(store, manifest.outbox, shard, publication, report=report, on_change=each.attempts_changed)
+        shard: build_shard_attempts(
+            store, manifest.outbox, shard, publication, report=report, on_change=each.attempts_changed
+        )
         for shard, each in shard_events.items()
     }
     # Brokers that are away are noticed here first: it counts as an attempt of the first shard.

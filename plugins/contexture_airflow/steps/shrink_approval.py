@@ -33,7 +33,7 @@ def decision_of_event(event: Mapping[str, Any]) -> ShrinkDecision:
     return ShrinkDecision(approved=approved, who=name, reason=reason or "no reason was given")
 
 
-def asked_about(
+def find_shrink_question(
     store: PublicationStore, publication: Publication, run: str, error: ConfigurationError
 ) -> ShrinkReport | None:
     """What a person is asked about when a run has failed so; None where no one is asked."""
@@ -42,7 +42,7 @@ def asked_about(
     return store.run(run).shrink_report()
 
 
-def question(publication: Publication, vanishing: ShrinkReport) -> str:
+def compose_question(publication: Publication, vanishing: ShrinkReport) -> str:
     """What would be deleted, in Markdown: identities stand in a block of code, where nothing of them is markup."""
     shown = vanishing.identities[:_SHOWN]
     lines = [

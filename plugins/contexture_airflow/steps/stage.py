@@ -71,7 +71,7 @@ def _retry(store: PublicationStore, publication: Publication, request: RunReques
     return resolve(store, request.retry_quarantine, request.retry_rules)
 
 
-def answer(store: PublicationStore, order: PlacedOrder, submit_failure: Exception | None) -> StagedOutbox:
+def read_staged_outbox(store: PublicationStore, order: PlacedOrder, submit_failure: Exception | None) -> StagedOutbox:
     """The outbox that the job prepared.
 
     The job answers when all else is done, so an answer holds whatever became of its process afterwards.
@@ -83,7 +83,7 @@ def answer(store: PublicationStore, order: PlacedOrder, submit_failure: Exceptio
     if result is not None and result.error is not None:
         raise from_dict(result.error) from submit_failure
     if result is None:
-        raise _unanswered(store, order) from submit_failure
+        raise _write_missing_result(store, order) from submit_failure
     if result.outbox is None or result.sequence is None:
         raise DefectError("the Spark job answered without an outbox", next_step="report this", run=order.run)
     return StagedOutbox(
@@ -103,7 +103,7 @@ def _report(store: PublicationStore, outbox: str) -> str | None:
     return report.uri_of(REPORT_PAGE) if report.exists(REPORT_PAGE) else None
 
 
-def _unanswered(store: PublicationStore, order: PlacedOrder) -> RetriableError:
+def _write_missing_result(store: PublicationStore, order: PlacedOrder) -> RetriableError:
     """What to say of a job that ended without a word; its answer is written for it.
 
     Raises:

@@ -18,7 +18,9 @@ from contexture_airflow.catalogue import publications
 from contexture_airflow.connections.settings import kafka_settings, source_connection
 
 
-def to_verify(home: Home, known: Iterable[Publication], named: Sequence[str], against: str = "sent") -> list[str]:
+def select_publications(
+    home: Home, known: Iterable[Publication], named: Sequence[str], against: str = "sent"
+) -> list[str]:
     """The publications that are named; without names all that have published something and can be compared.
 
     Raises:
@@ -57,7 +59,7 @@ def source_view(publication: Publication, against: str) -> Iterator[SourceView |
         yield view
 
 
-def chosen(name: str) -> Publication:
+def find_publication(name: str) -> Publication:
     """The publication of a name.
 
     Raises:

@@ -32,8 +32,8 @@ from contexture_airflow.web.forms import (
     read_form,
     token_for,
 )
-from contexture_airflow.web.reader import Reader, Reading
 from contexture_airflow.web.rendering import render
+from contexture_airflow.web.visitor import CurrentVisitor, Visitor
 
 
 class PageDags(interventions.DagControl, interventions.SuspensionControl, Protocol):
@@ -46,7 +46,7 @@ class ActionRequest:
 
     Attributes:
         subject: an outbox; empty where the action is about the publication.
-        who: the user, as Airflow calls them.
+        user: the user's name in Airflow.
         is_suspended: whether runs that are started wait, because the publication's DAG is paused.
     """
 
@@ -54,7 +54,7 @@ class ActionRequest:
     store: PublicationStore
     publication: str
     subject: str
-    who: str
+    user: str
     form: SubmittedForm
     is_suspended: bool = False
 
@@ -126,7 +126,7 @@ def _retry_outbox(asked: ActionRequest) -> ActionResult:
 
 
 def _abandon(asked: ActionRequest) -> ActionResult:
-    done = interventions.abandon(asked.store, asked.subject, asked.form.reason, asked.who)
+    done = interventions.abandon(asked.store, asked.subject, asked.form.reason, asked.user)
     return ActionResult(done.outcome)
 
 
@@ -240,7 +240,7 @@ class ConfirmationFacts:
     shrink_report: ShrinkReport | None = None
 
 
-def shown_before(sources: Sources, name: str, action: str, outbox: str) -> ConfirmationFacts:
+def find_confirmation_facts(sources: Sources, name: str, action: str, outbox: str) -> ConfirmationFacts:
     """What belongs to an action; nothing for most.
 
     Raises:
@@ -296,59 +296,59 @@ Filled = Annotated[SubmittedForm, Depends(read_form)]
 
 
 @router.get("/publications/{name}/actions/{action}")
-def show_action(request: Request, reader: Reading, name: str, action: str, outbox: str = "") -> str:
+def show_action(request: Request, visitor: CurrentVisitor, name: str, action: str, outbox: str = "") -> str:
     """What an action means, with its form."""
     found = _action(action, outbox)
-    reader.actor(name)
-    return _confirmation(request, reader, name, action, found, outbox)
+    visitor.require_action_right(name)
+    return _confirmation(request, visitor, name, action, found, outbox)
 
 
 @router.post("/publications/{name}/actions/{action}")
-async def perform_action(request: Request, reader: Reading, form: Filled, name: str, action: str) -> Response:
+async def perform_action(request: Request, visitor: CurrentVisitor, form: Filled, name: str, action: str) -> Response:
     """Does it, and leads back to the publication."""
     loop, outbox = asyncio.get_running_loop(), form.one("outbox")
     found = _action(action, outbox)
     # Beside the loop, in threads of their own: Airflow's application answers within it while we wait.
     api = AirflowApi(request, loop, form.one(FORM_FIELD))
-    return await asyncio.to_thread(_perform, request, api, reader, form, (name, action, found))
+    return await asyncio.to_thread(_perform, request, api, visitor, form, (name, action, found))
 
 
 def _perform(
-    request: Request, api: AirflowApi, reader: Reader, form: SubmittedForm, what: tuple[str, str, Action]
+    request: Request, api: AirflowApi, visitor: Visitor, form: SubmittedForm, what: tuple[str, str, Action]
 ) -> Response:
     name, key, action = what
-    reader.actor(name)
+    visitor.require_action_right(name)
     outbox = form.one("outbox")
-    suspended = bool(reader.sources.dags[name].paused)
-    asked = ActionRequest(api, reader.sources.home.publication(name), name, outbox, reader.who, form, suspended)
+    suspended = bool(visitor.sources.dags[name].paused)
+    asked = ActionRequest(api, visitor.sources.home.publication(name), name, outbox, visitor.user, form, suspended)
     try:
-        _check(request, reader, name, key, form)
-        _check_file(reader, name, action)
+        _check(request, visitor, name, key, form)
+        _check_file(visitor, name, action)
         done = action.perform(asked)
     except AlreadyStartedError:
         # Pressed twice: what the first one did is kept, and the second did nothing.
-        return RedirectResponse(reader.places.publication(name, done=key), 303)
+        return RedirectResponse(visitor.places.publication(name, done=key), 303)
     except ContextureError as error:
         status = 403 if isinstance(error, RefusedError) else 409
-        page = _confirmation(request, reader, name, key, action, outbox, str(error), form)
+        page = _confirmation(request, visitor, name, key, action, outbox, str(error), form)
         return HTMLResponse(page, status)
-    log.info("%r did %s on %s %s: %r", reader.who, key, name, outbox, form.reason)
-    reader.note(name, action.title, outbox, form.reason, done.outcome, done.run_id)
-    return RedirectResponse(reader.places.publication(name, done=key), 303)
+    log.info("%r did %s on %s %s: %r", visitor.user, key, name, outbox, form.reason)
+    visitor.record_action(name, action.title, outbox, form.reason, done.outcome, done.run_id)
+    return RedirectResponse(visitor.places.publication(name, done=key), 303)
 
 
-def _check(request: Request, reader: Reader, name: str, key: str, form: SubmittedForm) -> None:
-    what = _what(reader, name, key, form.one("outbox"), form.one(FORM_FIELD))
-    if not is_token(request, reader.who, what, form.one(TOKEN_FIELD)):
+def _check(request: Request, visitor: Visitor, name: str, key: str, form: SubmittedForm) -> None:
+    what = _what(visitor, name, key, form.one("outbox"), form.one(FORM_FIELD))
+    if not is_token(request, visitor.user, what, form.one(TOKEN_FIELD)):
         raise ConfigurationError(STALE, next_step="confirm it again")
-    if key == CONFIRM_SHRINK and find_shrink_report(reader.sources, name) is None:
+    if key == CONFIRM_SHRINK and find_shrink_report(visitor.sources, name) is None:
         raise ConfigurationError(NOTHING_HELD_UP, next_step="see in the latest run what has happened")
     if not form.reason:
         raise ConfigurationError("a reason is required", next_step="enter a reason: it is stored with the action")
 
 
-def _check_file(reader: Reader, name: str, action: Action) -> None:
-    if action.needs_file and name not in reader.sources.publications:
+def _check_file(visitor: Visitor, name: str, action: Action) -> None:
+    if action.needs_file and name not in visitor.sources.publications:
         raise ConfigurationError(
             "there is no good publication file of this name, so nothing would come of it",
             next_step="see what is wrong with its file: contexture check",
@@ -357,7 +357,7 @@ def _check_file(reader: Reader, name: str, action: Action) -> None:
 
 def _confirmation(
     request: Request,
-    reader: Reader,
+    visitor: Visitor,
     name: str,
     key: str,
     action: Action,
@@ -366,21 +366,21 @@ def _confirmation(
     filled: SubmittedForm = EMPTY,
 ) -> str:
     try:
-        shown = shown_before(reader.sources, name, key, outbox)
+        shown = find_confirmation_facts(visitor.sources, name, key, outbox)
     except ConfigurationError as error:
         raise HTTPException(404, str(error)) from error
     form = new_form()
     # What was ticked stays so: a form that comes back must not ask for something else.
     return render(
         "confirm",
-        reader.places,
+        visitor.places,
         name=name,
         key=key,
         action=action,
         outbox=outbox,
         form=form,
-        token=token_for(request, reader.who, _what(reader, name, key, outbox, form)),
-        suspended=reader.sources.dags[name].paused,
+        token=token_for(request, visitor.user, _what(visitor, name, key, outbox, form)),
+        suspended=visitor.sources.dags[name].paused,
         shown=shown,
         problem=problem,
         reason=filled.reason,
@@ -396,8 +396,8 @@ def _action(key: str, outbox: str) -> Action:
     return found
 
 
-def _what(reader: Reader, name: str, key: str, outbox: str, form: str) -> str:
+def _what(visitor: Visitor, name: str, key: str, outbox: str, form: str) -> str:
     """What a form is about. A confirmation of deletions is about those that were shown, not those of a later run."""
-    about = find_shrink_report(reader.sources, name) if key == CONFIRM_SHRINK else None
+    about = find_shrink_report(visitor.sources, name) if key == CONFIRM_SHRINK else None
     shown = "" if about is None else sha256(about.to_json()).hexdigest()
     return f"{name}/{key}/{outbox}/{shown}/{form}"

@@ -12,8 +12,8 @@ from contexture.operations.status.health import PublicationHealth
 from contexture.operations.status.quality import quality_over_time
 from contexture.operations.status.quarantine import quarantines
 from contexture.operations.status.status import StatusReport, statuses
-from contexture_airflow.web.reader import Number, Reading
-from contexture_airflow.web.transaction_filter import Asked
+from contexture_airflow.web.transaction_filter import RequestedFilter
+from contexture_airflow.web.visitor import CurrentVisitor, PageNumber
 
 API: str = "/api"
 router = APIRouter(prefix=f"{API}/publications")
@@ -21,65 +21,65 @@ router = APIRouter(prefix=f"{API}/publications")
 
 @router.get("")
 def get_overview(
-    reader: Reading, page: Number = 1, health: PublicationHealth | None = None, *, suspended: bool = False
+    visitor: CurrentVisitor, page: PageNumber = 1, health: PublicationHealth | None = None, *, suspended: bool = False
 ) -> Any:
     """All publications."""
-    return reader.overview(page, health, suspended)
+    return visitor.overview(page, health, suspended)
 
 
 @router.get("/{name}")
-def get_publication(reader: Reading, name: str) -> Any:
+def get_publication(visitor: CurrentVisitor, name: str) -> Any:
     """One publication."""
-    return detail.detail(reader.sources, reader.publication(name))
+    return detail.detail(visitor.sources, visitor.publication(name))
 
 
 @router.get("/{name}/transactions")
-def get_transactions(reader: Reading, name: str, which: Asked, page: Number = 1) -> Any:
+def get_transactions(visitor: CurrentVisitor, name: str, which: RequestedFilter, page: PageNumber = 1) -> Any:
     """Those of its transactions that are asked for."""
-    return detail.transactions(reader.sources, reader.publication(name), which, page=page)
+    return detail.transactions(visitor.sources, visitor.publication(name), which, page=page)
 
 
 @router.get("/{name}/runs")
-def get_runs(reader: Reading, name: str, page: Number = 1) -> Any:
+def get_runs(visitor: CurrentVisitor, name: str, page: PageNumber = 1) -> Any:
     """Its runs."""
-    return reader.runs(name, page)
+    return visitor.runs(name, page)
 
 
 @router.get("/{name}/topics")
-def get_topics(reader: Reading, name: str, page: Number = 1) -> Any:
+def get_topics(visitor: CurrentVisitor, name: str, page: PageNumber = 1) -> Any:
     """Its topics."""
-    return detail.topics(reader.sources, reader.publication(name), page=page)
+    return detail.topics(visitor.sources, visitor.publication(name), page=page)
 
 
 @router.get("/{name}/quarantine")
-def get_quarantine(reader: Reading, name: str, page: Number = 1) -> Any:
+def get_quarantine(visitor: CurrentVisitor, name: str, page: PageNumber = 1) -> Any:
     """What its rules hold back."""
-    return quarantines(reader.sources, reader.publication(name), page=page)
+    return quarantines(visitor.sources, visitor.publication(name), page=page)
 
 
 @router.get("/{name}/dead-letters")
-def get_dead_letters(reader: Reading, name: str, page: Number = 1) -> Any:
+def get_dead_letters(visitor: CurrentVisitor, name: str, page: PageNumber = 1) -> Any:
     """What of it can never be sent."""
-    return dead_letter_page(reader.sources, reader.publication(name), page=page)
+    return dead_letter_page(visitor.sources, visitor.publication(name), page=page)
 
 
 @router.get("/{name}/quality")
-def get_quality(reader: Reading, name: str) -> Any:
+def get_quality(visitor: CurrentVisitor, name: str) -> Any:
     """Its data over time."""
-    return quality_over_time(reader.sources, reader.publication(name))
+    return quality_over_time(visitor.sources, visitor.publication(name))
 
 
 status_router = APIRouter(prefix=f"{API}/status")
 
 
 @status_router.get("")
-def get_statuses(reader: Reading) -> Any:
-    """All publications that the reader may see."""
-    found = statuses(reader.sources, reader.sources.dags)
-    return {"publications": found, "operational_tables_problem": reader.sources.tables.problem}
+def get_statuses(visitor: CurrentVisitor) -> Any:
+    """All publications that the visitor may see."""
+    found = statuses(visitor.sources, visitor.sources.dags)
+    return {"publications": found, "operational_tables_problem": visitor.sources.tables.problem}
 
 
 @status_router.get("/{name}")
-def get_status(reader: Reading, name: str) -> StatusReport:
+def get_status(visitor: CurrentVisitor, name: str) -> StatusReport:
     """One publication."""
-    return statuses(reader.sources, [reader.publication(name)])[0]
+    return statuses(visitor.sources, [visitor.publication(name)])[0]

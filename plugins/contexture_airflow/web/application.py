@@ -15,9 +15,9 @@ from contexture.errors import ContextureError
 from contexture_airflow.web import actions, api, connection_check, pages
 from contexture_airflow.web.forms import ForbiddenError
 from contexture_airflow.web.installation import Installation
-from contexture_airflow.web.reader import places
 from contexture_airflow.web.rendering import render
 from contexture_airflow.web.responses import SecurityHeaders
+from contexture_airflow.web.visitor import places
 
 _STATIC = Path(__file__).parent / "static"
 

@@ -19,8 +19,8 @@ from contexture.publications import Publication, SdmxSource
 from contexture_airflow.connections.settings import fields
 from contexture_airflow.web.actions import STALE, Filled
 from contexture_airflow.web.forms import TOKEN_FIELD, is_token, token_for
-from contexture_airflow.web.reader import Reader, Reading
 from contexture_airflow.web.rendering import render, stream
+from contexture_airflow.web.visitor import CurrentVisitor, Visitor
 
 router = APIRouter(default_response_class=HTMLResponse)
 
@@ -32,24 +32,24 @@ _AT_ONCE: Final = BoundedSemaphore(2)
 
 
 @router.get("/publications/{name}/connections/{connection}")
-def show_connection(request: Request, reader: Reading, name: str, connection: str) -> str:
+def show_connection(request: Request, visitor: CurrentVisitor, name: str, connection: str) -> str:
     """What a test does, with its form."""
-    _tested(reader, name, connection)
-    return _form(request, reader, name, connection)
+    _tested(visitor, name, connection)
+    return _form(request, visitor, name, connection)
 
 
 @router.post("/publications/{name}/connections/{connection}")
-def try_connection(request: Request, reader: Reading, form: Filled, name: str, connection: str) -> Response:
+def check_connection(request: Request, visitor: CurrentVisitor, form: Filled, name: str, connection: str) -> Response:
     """Tests it."""
-    publication = _tested(reader, name, connection)
-    if not is_token(request, reader.who, _what(name, connection), form.one(TOKEN_FIELD)):
-        return HTMLResponse(_form(request, reader, name, connection, STALE, form.reason), 409)
+    publication = _tested(visitor, name, connection)
+    if not is_token(request, visitor.user, _what(name, connection), form.one(TOKEN_FIELD)):
+        return HTMLResponse(_form(request, visitor, name, connection, STALE, form.reason), 409)
     if not form.reason:
         return HTMLResponse(
-            _form(request, reader, name, connection, "enter a reason: it is stored with the action"), 409
+            _form(request, visitor, name, connection, "enter a reason: it is stored with the action"), 409
         )
-    steps = ConnectionCheckStream(reader, publication, connection, form.reason).steps()
-    page = stream("trial", reader.places, name=name, connection=connection, steps=steps)
+    steps = ConnectionCheckStream(visitor, publication, connection, form.reason).steps()
+    page = stream("connection_check", visitor.places, name=name, connection=connection, steps=steps)
     # Compressed, the steps would wait for each other.
     return StreamingResponse(page, media_type="text/html", headers={"Content-Encoding": "identity"})
 
@@ -58,14 +58,14 @@ class ConnectionCheckStream:
     """One test, in a thread of its own, so that its steps can be shown while it goes on.
 
     Args:
-        reader: who asks.
+        visitor: the visitor who starts the test.
         publication: whose connection it is.
         connection: its id.
         reason: why it is tested.
     """
 
-    def __init__(self, reader: Reader, publication: Publication, connection: str, reason: str) -> None:
-        self._reader = reader
+    def __init__(self, visitor: Visitor, publication: Publication, connection: str, reason: str) -> None:
+        self._visitor = visitor
         self._publication = publication
         self._connection = connection
         self._reason = reason
@@ -76,15 +76,15 @@ class ConnectionCheckStream:
         if not _AT_ONCE.acquire(blocking=False):
             yield _failed("two other connection tests are running: try again when they have ended")
             return
-        Thread(target=self._run, name="contexture-trial", daemon=True).start()
+        Thread(target=self._run, name="contexture-connection-check", daemon=True).start()
         while (step := self._steps.get()) is not None:
             yield step
 
     def _run(self) -> None:
         try:
             outcome = self._report_outcome()
-            reader, name = self._reader, self._publication.name
-            reader.note(name, "Test connection", self._connection, self._reason, outcome, run_id=None)
+            visitor, name = self._visitor, self._publication.name
+            visitor.record_action(name, "Test connection", self._connection, self._reason, outcome, run_id=None)
         finally:
             _AT_ONCE.release()
             # Last: what was done is kept once the page has ended.
@@ -118,19 +118,19 @@ class ConnectionCheckStream:
         )
 
 
-def _tested(reader: Reader, name: str, connection: str) -> Publication:
+def _tested(visitor: Visitor, name: str, connection: str) -> Publication:
     """The publication whose connection it is, for those who may test it."""
-    reader.actor(name)
-    reader.tester(connection)
-    if connection not in connections(reader.sources, name):
+    visitor.require_action_right(name)
+    visitor.require_test_right(connection)
+    if connection not in connections(visitor.sources, name):
         raise HTTPException(404, "this publication has no such connection")
-    return reader.sources.publications[name]
+    return visitor.sources.publications[name]
 
 
-def _form(request: Request, reader: Reader, name: str, connection: str, problem: str = "", reason: str = "") -> str:
-    token = token_for(request, reader.who, _what(name, connection))
+def _form(request: Request, visitor: Visitor, name: str, connection: str, problem: str = "", reason: str = "") -> str:
+    token = token_for(request, visitor.user, _what(name, connection))
     shown = {"token": token, "problem": problem, "reason": reason}
-    return render("try", reader.places, name=name, connection=connection, **shown)
+    return render("connection_form", visitor.places, name=name, connection=connection, **shown)
 
 
 def _what(name: str, connection: str) -> str:

@@ -66,14 +66,14 @@ class Installation:
         dags = {name: facts for name, facts in self.airflow.dags(user).items() if name in known}
         return Sources(home, self._tables(home), files.publications, dags, self._clock())
 
-    def note(self, row: InterventionRow) -> None:
+    def record_action(self, row: InterventionRow) -> None:
         """Stores what a person did; where the tables are away, only the log of the API server has it."""
         try:
             store = self._store_of(self._home())
             if store is not None:
                 record_intervention(store, row)
         except (ConfigurationError, RetriableError) as error:
-            log.warning("what %r did is not kept in the operational tables: %s", row.who, error)
+            log.warning("could not store in the operational tables what %r did: %s", row.who, error)
 
     def files(self) -> PublicationFiles:
         """The publication files; read again when one has changed, because reading many takes a second."""

@@ -44,10 +44,10 @@ from contexture.storage.publication_store import PublicationStore
 from contexture_airflow.connections.settings import kafka_settings
 from contexture_airflow.settings import VERIFY_DAG
 from contexture_airflow.web.actions import ACTIONS, Action
-from contexture_airflow.web.reader import Number, Reader, Reading
 from contexture_airflow.web.rendering import render
 from contexture_airflow.web.responses import DOCUMENT_POLICY, report_file, verification_file
-from contexture_airflow.web.transaction_filter import Asked, Moment, address
+from contexture_airflow.web.transaction_filter import Moment, RequestedFilter, address
+from contexture_airflow.web.visitor import CurrentVisitor, PageNumber, Visitor
 
 SHOWN: Final = 200
 _WAIT_SECONDS: Final = 15.0
@@ -62,7 +62,7 @@ class Drift:
     problem: str = ""
 
 
-def drift(sources: Sources, name: str) -> Drift:
+def find_drift(sources: Sources, name: str) -> Drift:
     """The plan that `contexture topics plan` shows, of one publication."""
     publication = sources.publications.get(name)
     if publication is None:
@@ -88,7 +88,7 @@ RunCount = Annotated[int, Query(ge=1, le=_MOST)]
 
 @report_router.get("/publications/{name}/report.{form}")
 def export_report(
-    reader: Reading,
+    visitor: CurrentVisitor,
     name: str,
     form: Literal["html", "json"],
     since: Moment = None,
@@ -102,7 +102,7 @@ def export_report(
     # As on the command line: who chooses a time gets the runs of it.
     most = last or (LAST if since is None and until is None else _MOST)
     period = ReportPeriod(run=run) if run else ReportPeriod(since=since, until=until, last=most)
-    content = _content(reader, reader.publication(name), period, form)
+    content = _content(visitor, visitor.publication(name), period, form)
     headers = {
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(f'{name}-quality.{form}', safe='')}",
         "Content-Security-Policy": DOCUMENT_POLICY,
@@ -110,8 +110,8 @@ def export_report(
     return Response(content, media_type=_TYPES[form], headers=headers)
 
 
-def _content(reader: Reader, name: str, period: ReportPeriod, form: str) -> bytes:
-    sources = ReportSources(reader.sources.home, reader.sources.tables, reader.sources.now)
+def _content(visitor: Visitor, name: str, period: ReportPeriod, form: str) -> bytes:
+    sources = ReportSources(visitor.sources.home, visitor.sources.tables, visitor.sources.now)
     try:
         found = quality_report(sources, name, period)
     except ConfigurationError as error:
@@ -154,7 +154,7 @@ def _structures(store: PublicationStore, publication: SdmxPublication) -> Sample
         return Sampled(why_not=str(error))
 
 
-def sampled(sources: Sources, name: str) -> Sampled:
+def take_sample(sources: Sources, name: str) -> Sampled:
     """The first entities of the last concluded run, as the publication's file would name and batch them now.
 
     Of a registry, the structures that the target holds, and where the file would send them now.
@@ -211,101 +211,101 @@ router = APIRouter(default_response_class=HTMLResponse)
 
 @router.get("/")
 def show_overview(
-    reader: Reading, page: Number = 1, health: PublicationHealth | None = None, *, suspended: bool = False
+    visitor: CurrentVisitor, page: PageNumber = 1, health: PublicationHealth | None = None, *, suspended: bool = False
 ) -> str:
     """All publications."""
-    found = reader.overview(page, health, suspended)
-    return render("overview", reader.places, overview=found, health=health, suspended=suspended)
+    found = visitor.overview(page, health, suspended)
+    return render("overview", visitor.places, overview=found, health=health, suspended=suspended)
 
 
 @router.get("/publications/{name}")
-def show_publication(reader: Reading, name: str, done: str = "") -> str:
+def show_publication(visitor: CurrentVisitor, name: str, done: str = "") -> str:
     """One publication; `done`: the action that led here."""
-    found = detail.detail(reader.sources, reader.publication(name))
+    found = detail.detail(visitor.sources, visitor.publication(name))
     action = ACTIONS.get(done)
     return render(
         "publication",
-        reader.places,
+        visitor.places,
         name=name,
         detail=found,
-        last_run_steps=reader.steps(name, found.line.last_run),
-        may_act=reader.may_act(name),
-        tested=[each for each in found.connections if reader.may_test(each)],
+        last_run_steps=visitor.steps(name, found.line.last_run),
+        may_act=visitor.may_act(name),
+        tested=[each for each in found.connections if visitor.may_test(each)],
         done=action,
-        done_last=action and _just_done(found, action, reader),
+        done_last=action and _just_done(found, action, visitor),
         shown=_IDENTITIES,
-        verifies=reader.installation.airflow.has_dag(VERIFY_DAG),
+        verifies=visitor.installation.airflow.has_dag(VERIFY_DAG),
     )
 
 
-def _just_done(found: detail.Detail, action: Action, reader: Reader) -> InterventionRow | None:
+def _just_done(found: detail.Detail, action: Action, visitor: Visitor) -> InterventionRow | None:
     """What came of an action: an address that was made up, or kept, shows none that was not done just now."""
-    rows = (each for each in found.interventions if each.action == action.title and each.who == reader.who)
-    return next((each for each in rows if reader.sources.now - each.at < _JUST_NOW), None)
+    rows = (each for each in found.interventions if each.action == action.title and each.who == visitor.user)
+    return next((each for each in rows if visitor.sources.now - each.at < _JUST_NOW), None)
 
 
 @router.get("/publications/{name}/transactions")
-def show_transactions(reader: Reading, name: str, which: Asked, page: Number = 1) -> str:
+def show_transactions(visitor: CurrentVisitor, name: str, which: RequestedFilter, page: PageNumber = 1) -> str:
     """Those of its transactions that are asked for."""
-    found = detail.transactions(reader.sources, reader.publication(name), which, page=page)
-    return render("transactions", reader.places, name=name, transactions=found, asked=address(which))
+    found = detail.transactions(visitor.sources, visitor.publication(name), which, page=page)
+    return render("transactions", visitor.places, name=name, transactions=found, asked=address(which))
 
 
 @router.get("/publications/{name}/runs")
-def show_runs(reader: Reading, name: str, page: Number = 1) -> str:
+def show_runs(visitor: CurrentVisitor, name: str, page: PageNumber = 1) -> str:
     """Its runs."""
-    return render("runs", reader.places, name=name, runs=reader.runs(name, page))
+    return render("runs", visitor.places, name=name, runs=visitor.runs(name, page))
 
 
 @router.get("/publications/{name}/topics/drift")
-def show_drift(reader: Reading, name: str) -> str:
+def show_drift(visitor: CurrentVisitor, name: str) -> str:
     """How its topics differ from what its file says."""
-    found = drift(reader.sources, reader.publication(name))
-    return render("drift", reader.places, name=name, drift=found, shown=SHOWN)
+    found = find_drift(visitor.sources, visitor.publication(name))
+    return render("drift", visitor.places, name=name, drift=found, shown=SHOWN)
 
 
 @router.get("/publications/{name}/samples")
-def show_samples(reader: Reading, name: str) -> str:
+def show_samples(visitor: CurrentVisitor, name: str) -> str:
     """How its topics and batches come about."""
-    found = sampled(reader.sources, reader.publication(name))
-    return render("samples", reader.places, name=name, sampled=found)
+    found = take_sample(visitor.sources, visitor.publication(name))
+    return render("samples", visitor.places, name=name, sampled=found)
 
 
 @router.get("/publications/{name}/quality")
-def show_quality(reader: Reading, name: str) -> str:
+def show_quality(visitor: CurrentVisitor, name: str) -> str:
     """Its data over time."""
-    found = quality_over_time(reader.sources, reader.publication(name))
-    return render("quality", reader.places, name=name, quality=found)
+    found = quality_over_time(visitor.sources, visitor.publication(name))
+    return render("quality", visitor.places, name=name, quality=found)
 
 
 @router.get("/publications/{name}/quarantine")
-def show_quarantine(reader: Reading, name: str, page: Number = 1) -> str:
+def show_quarantine(visitor: CurrentVisitor, name: str, page: PageNumber = 1) -> str:
     """What its rules hold back."""
-    found = quarantines(reader.sources, reader.publication(name), page=page)
-    return render("quarantine", reader.places, name=name, quarantines=found, may_act=reader.may_act(name))
+    found = quarantines(visitor.sources, visitor.publication(name), page=page)
+    return render("quarantine", visitor.places, name=name, quarantines=found, may_act=visitor.may_act(name))
 
 
 @router.get("/publications/{name}/dead-letters")
-def show_dead_letters(reader: Reading, name: str, page: Number = 1) -> str:
+def show_dead_letters(visitor: CurrentVisitor, name: str, page: PageNumber = 1) -> str:
     """What of it can never be sent."""
-    found = dead_letter_page(reader.sources, reader.publication(name), page=page)
-    return render("dead_letters", reader.places, name=name, letters=found, may_act=reader.may_act(name))
+    found = dead_letter_page(visitor.sources, visitor.publication(name), page=page)
+    return render("dead_letters", visitor.places, name=name, letters=found, may_act=visitor.may_act(name))
 
 
 @router.get("/publications/{name}/topics")
-def show_topics(reader: Reading, name: str, page: Number = 1) -> str:
+def show_topics(visitor: CurrentVisitor, name: str, page: PageNumber = 1) -> str:
     """Its topics."""
-    found = detail.topics(reader.sources, reader.publication(name), page=page)
-    return render("topics", reader.places, name=name, topics=found)
+    found = detail.topics(visitor.sources, visitor.publication(name), page=page)
+    return render("topics", visitor.places, name=name, topics=found)
 
 
 @router.get("/publications/{name}/reports/{outbox}/{path:path}")
-def show_report(reader: Reading, name: str, outbox: str, path: str) -> Response:
+def show_report(visitor: CurrentVisitor, name: str, outbox: str, path: str) -> Response:
     """A file of a data quality report."""
-    return report_file(reader.sources.home.publication(reader.publication(name)), outbox, path)
+    return report_file(visitor.sources.home.publication(visitor.publication(name)), outbox, path)
 
 
 @router.get("/publications/{name}/verifications/{verification}/{path:path}")
-def show_verification(reader: Reading, name: str, verification: str, path: str) -> Response:
+def show_verification(visitor: CurrentVisitor, name: str, verification: str, path: str) -> Response:
     """A file of a verification's report."""
-    return verification_file(reader.sources.home.publication(reader.publication(name)), verification, path)
+    return verification_file(visitor.sources.home.publication(visitor.publication(name)), verification, path)

@@ -44,7 +44,7 @@ _Transaction = Annotated[Annotated[int, Field(ge=0, le=LAST_NUMBER)] | None, _Fi
 Moment = Annotated[Annotated[datetime, BeforeValidator(_moment)] | None, _Filled, Query()]
 
 
-def asked(
+def parse_filter(
     status: _Status = None,
     outbox: _Outbox = None,
     shard: _Shard = None,
@@ -62,7 +62,7 @@ def asked(
     return TransactionFilter(status, outbox, shard, since, until, source_transaction)
 
 
-Asked = Annotated[TransactionFilter, Depends(asked)]
+RequestedFilter = Annotated[TransactionFilter, Depends(parse_filter)]
 """A route that takes this has the filters of transactions."""
 
 

@@ -31,7 +31,7 @@ from contexture.storage.manifests import Manifest
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.run_events import open_run_events
 from contexture_airflow.steps.conclude import conclude_run
-from contexture_airflow.steps.publish import attempts_of, send_shard
+from contexture_airflow.steps.publish import build_shard_attempts, send_shard
 from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_airflow.steps.settle import finish_open_transaction
 
@@ -108,7 +108,7 @@ class Instance:
             ):
                 shard_events = events.shard(manifest, shard)
                 store = self.storage.publication(self.publication.name)
-                attempts = attempts_of(
+                attempts = build_shard_attempts(
                     store, manifest.outbox, shard, self.publication, on_change=shard_events.attempts_changed
                 )
                 send_shard(

@@ -19,7 +19,7 @@ from contexture.storage.home import Home
 from contexture.storage.manifests import Manifest
 from contexture_airflow.run import StagedOutbox
 from contexture_airflow.run_events import open_run_events
-from contexture_airflow.steps.publish import attempts_of, send_shard
+from contexture_airflow.steps.publish import build_shard_attempts, send_shard
 from contexture_airflow.steps.quality_gate import apply_verdict
 from contexture_sandbox.kafka import EmbeddedKafka
 
@@ -65,7 +65,7 @@ class Registry:
                 manifest,
                 0,
                 target,
-                attempts_of(store, manifest.outbox, 0, self.publication),
+                build_shard_attempts(store, manifest.outbox, 0, self.publication),
                 shard_events,
             )
         return manifest
