@@ -80,7 +80,7 @@ class StructurePaths:
 
         version = ApiVersion.V2_0_0 if self.api == "v2" else ApiVersion.V1_5_0
         agency, identifier, of_version = (_quoted(part) for part in (query.agency, query.id, query.version))
-        resource = ANY if query.kind == ANY else _RESOURCES[self.api].get(query.kind, query.kind.lower())
+        resource = self._resource(query.kind)
         try:
             kind = StructureType.ALL if resource == ANY else StructureType(resource)
             return PysdmxQuery(kind, agency, identifier, of_version).get_url(version, omit_defaults=True)
@@ -88,6 +88,9 @@ class StructurePaths:
             # Registries have kinds of their own, which follow the same form.
             parts = (_ALL[self.api] if part == ANY else part for part in (agency, identifier, of_version))
             return "/".join(("/structure" if self.api == "v2" else "", quote(resource, safe=""), *parts))
+
+    def _resource(self, kind: str) -> str:
+        return kind if kind == ANY else _RESOURCES[self.api].get(kind, kind.lower())
 
 
 def _quoted(part: str) -> str:
