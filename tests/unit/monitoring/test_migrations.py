@@ -52,6 +52,7 @@ def test_the_migrations_create_the_tables_that_the_code_uses(url: str) -> None:
 def test_the_migrations_end_at_the_version_that_the_code_knows() -> None:
     script = ScriptDirectory(str(Path(package.__file__).parent))
     known = [step.revision for step in script.walk_revisions()]
+    # The first revision creates the tables of the code: write them out there before a second one is added.
     assert known == ["0001"]
     assert script.get_heads() == [HEAD]
 
