@@ -8,7 +8,7 @@ import pytest
 
 from builders.outboxes import publication
 from builders.registry import SEX_AND_FLOW
-from builders.structure_runs import registry_publication, told
+from builders.structure_runs import registry_publication, upserts
 from contexture.events import content_hash
 from contexture.operations.verification.contents import UNREADABLE, content_reader
 from contexture.records.cloudevents.change_events import RunReference
@@ -53,7 +53,7 @@ def test_what_is_no_entity_is_equal_to_nothing(value: bytes) -> None:
 
 @pytest.mark.parametrize("body", [SEX_AND_FLOW, b"PK\x03\x04 a sheet", "<broken é".encode("latin-1")])
 def test_a_structure_in_an_event_has_the_hash_of_the_structure(body: bytes) -> None:
-    for message, media_type in [(row.body or b"", row.media_type) for row in told(SEX_AND_FLOW)] + [(body, "x/y")]:
+    for message, media_type in [(row.body or b"", row.media_type) for row in upserts(SEX_AND_FLOW)] + [(body, "x/y")]:
         owner = registry_publication(message={"envelope": "cloudevents-structured"})
         envelope, in_event = structure_envelope(owner), content_reader(owner)
         bare = content_reader(registry_publication())
