@@ -49,9 +49,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneTrySchedu
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Ends the process of a test that its time limit did not end, and shows where it stands; the others go on.
+    """Ends the process of a test that its time limit did not end, and shows where it waits; the others continue.
 
-    The limit is a signal, and none reaches a thread that waits inside a library: the whole run would stand still.
+    The limit is a signal, and no signal reaches a thread that waits inside a library: the whole run would hang.
     """
     seconds = _time_limit(item) + HUNG_SECONDS
     faulthandler.dump_traceback_later(seconds, exit=True, file=item.config.stash[fault_handler_stderr_fd_key])
@@ -84,7 +84,7 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Long tests are shown as left out, so that nobody takes them for passed."""
+    """Shows long tests as left out, because they would be taken for passed otherwise."""
     if config.getoption("--long"):
         return
     left_out = pytest.mark.skip(reason="takes many minutes or gigabytes: make test-long runs it")

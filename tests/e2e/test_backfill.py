@@ -72,14 +72,14 @@ class Story:
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    """The ordinary runs, what would be sent again, and the backfills, told once for all tests."""
+    """The ordinary runs, what would be sent again, and the backfills; they run once for all tests."""
     with installation_below(tmp_path_factory.mktemp("backfill"), entities=0) as platform:
         drive(platform, one=1, two=2, three=3)
         describe(platform, schedule="null", on_startup="none")
         platform.stack.client.await_dags([DAG], seconds=PATIENCE_SECONDS)
         first, changed, second = ordinary_runs(platform)
         forget_the_first(platform)
-        found = looked_at(platform, platform.terminal(tmp_path_factory.mktemp("terminal")), first, changed, second)
+        found = preview(platform, platform.terminal(tmp_path_factory.mktemp("terminal")), first, changed, second)
         by_command(found)
         by_rest(found)
         if not missing_browser():
@@ -122,10 +122,8 @@ def forget_the_first(platform: Installation) -> None:
     assert expire(platform.storage.publication("buses"), archive_days=1, now=just_later) == [first.outbox]
 
 
-def looked_at(
-    platform: Installation, terminal: Terminal, first: datetime, changed: datetime, second: datetime
-) -> Story:
-    """What is told before anything is started, and by a command that must not start it."""
+def preview(platform: Installation, terminal: Terminal, first: datetime, changed: datetime, second: datetime) -> Story:
+    """Returns what a dry run prints, and what a command prints that must not begin a backfill."""
     # The interval that ends where the first one begins starts later than an hour before the second one.
     dry = platform.contexture("backfill", "buses", *dates(second - HOUR + MINUTE, second), "--dry-run", "--json")
     assert dry.returncode == 1, dry.stderr
@@ -133,8 +131,8 @@ def looked_at(
     assert refused.returncode == 1, refused.stderr
     begun = platform.ask("GET", f"/api/v2/backfills?dag_id={DAG}").json()["total_entries"]
     pointer = platform.storage.publication("buses").state.pointer()
-    told = json.loads(dry.stdout), json.loads(refused.stdout), begun
-    return Story(platform, terminal, first, second, changed, records(platform, "buses"), pointer, *told)
+    printed = json.loads(dry.stdout), json.loads(refused.stdout)
+    return Story(platform, terminal, first, second, changed, records(platform, "buses"), pointer, *printed, begun)
 
 
 def by_command(story: Story) -> None:
@@ -221,19 +219,19 @@ def wait_for(moment: datetime) -> None:
     time.sleep(max(0.0, (moment - datetime.now(UTC)).total_seconds() + 1))
 
 
-def outcomes(told: dict[str, Any]) -> list[tuple[str, int, int, dict[str, int]]]:
-    return [(each["outcome"], each["runs"], each["records"], each["topics"]) for each in told["intervals"]]
+def outcomes(printed: dict[str, Any]) -> list[tuple[str, int, int, dict[str, int]]]:
+    return [(each["outcome"], each["runs"], each["records"], each["topics"]) for each in printed["intervals"]]
 
 
 def missing(story: Story) -> str:
     return f"run 1, received before {story.changed:%Y-%m-%d %H:%M:%S}"
 
 
-def marks(told: list[TopicRecord]) -> dict[tuple[bytes | None, bytes | None], bytes | None]:
-    return {(record.key, record.value): dict(record.headers).get("contexture-backfill") for record in told}
+def marks(received: list[TopicRecord]) -> dict[tuple[bytes | None, bytes | None], bytes | None]:
+    return {(record.key, record.value): dict(record.headers).get("contexture-backfill") for record in received}
 
 
-def test_a_dry_run_tells_each_interval_and_what_it_lacks(story: Story) -> None:
+def test_a_dry_run_lists_each_interval_and_what_it_lacks(story: Story) -> None:
     assert outcomes(story.dry) == [
         ("nothing", 0, 0, {}),
         ("refused", 1, 0, {}),
@@ -262,18 +260,18 @@ def test_its_records_are_those_of_then_with_the_interval_as_their_mark(story: St
     then = {(record.key, record.value): record.timestamp_ms for record in story.before}
     assert {(record.key, record.value): record.timestamp_ms for record in again}.items() <= then.items()
     intervals = {story.first.isoformat().encode(): 2, story.second.isoformat().encode(): 2}
-    told = list(marks(again).values())
-    assert {mark: told.count(mark) for mark in told} == intervals
+    marked = list(marks(again).values())
+    assert {mark: marked.count(mark) for mark in marked} == intervals
 
 
-def test_a_run_tells_how_far_it_is_and_what_is_not_made_up(story: Story) -> None:
+def test_a_run_logs_how_far_it_is_and_what_is_not_made_up(story: Story) -> None:
     assert "run 2 is replayed, 1 of 1" in story.logs[f"command stage {story.first:%H:%M}"]
     gate = story.logs[f"command quality_gate {story.first:%H:%M}"]
     assert "to topics that begin with again-" in gate
     assert f"missing, and not made up: {missing(story)}" in gate
 
 
-def test_a_dry_run_by_airflow_tells_what_a_replica_would_get_and_sends_nothing(story: Story) -> None:
+def test_a_dry_run_by_airflow_logs_what_a_replica_would_get_and_sends_nothing(story: Story) -> None:
     assert story.states["dry run"][story.first] == "success"
     gate = story.logs[f"dry run quality_gate {story.first:%H:%M}"]
     # Bus one has a newer line; and no prefix is left of the backfill whose run this one takes over.
@@ -292,8 +290,8 @@ def test_a_backfill_by_rest_sends_whole_intervals_and_lists_what_others_lack(sto
 
 def test_airflow_s_command_line_knows_the_intervals_of_the_same_backfill(story: Story) -> None:
     script = of_the_story(story, block(PAGE, "airflow backfill create"), story.first, story.second)
-    told = story.terminal.run(f"{script.strip()} --dry-run").stdout.partition("Runs to be attempted:")[2]
-    assert [f"{moment:%Y-%m-%d %H:%M}" in told for moment in (story.first, story.second)] == [True, True]
+    listed = story.terminal.run(f"{script.strip()} --dry-run").stdout.partition("Runs to be attempted:")[2]
+    assert [f"{moment:%Y-%m-%d %H:%M}" in listed for moment in (story.first, story.second)] == [True, True]
 
 
 @pytest.mark.skipif(bool(missing_browser()), reason=missing_browser() or "there is a browser")

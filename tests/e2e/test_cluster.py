@@ -46,9 +46,9 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
             process.wait(120)
-    assert (folder / "found.json").exists(), "it came to no end: its own lines stand above"
-    told: dict[str, Any] = json.loads((folder / "found.json").read_text())
-    return told | {"code": code, "observer": observer, "folder": folder}
+    assert (folder / "found.json").exists(), "it came to no end: its own lines are above"
+    report: dict[str, Any] = json.loads((folder / "found.json").read_text())
+    return report | {"code": code, "observer": observer, "folder": folder}
 
 
 def test_the_right_records_are_in_kafka_whatever_was_killed(found: dict[str, Any]) -> None:

@@ -42,7 +42,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     """A run whose source answers so slowly that it is still under way after its minute."""
     folder = tmp_path_factory.mktemp("deadline")
     with MailServer() as server, installation_below(folder, entities=60, cars=CARS) as platform:
-        # In Airflow's database, as most connections are: whoever calls the notifier has to find it there.
+        # In Airflow's database, as most connections are: the process that calls the notifier must find it there.
         add_mail_connection(platform, server.port)
         platform.stack.client.await_dags(["publish_cars"])
         yield late(platform, server)

@@ -149,12 +149,12 @@ def type_in_a_second_terminal(printed: str, folder: Path, publication: str) -> N
     assert pasted is not None
     terminal = Terminal(folder)
     terminal.set(pasted[1])
-    told = terminal.run(
+    shown = terminal.run(
         block("tutorial.md", "contexture quarantine show")
         .replace("--publication city", f"--publication {publication}")
         .replace("contexture doctor", "contexture doctor || true")
     ).stdout
-    assert "last concluded: full run 1" in told
+    assert "last concluded: full run 1" in shown
     if shutil.which("curl") is None:
         return
     url, user, password = (terminal.variables[f"CONTEXTURE_AIRFLOW_{name}"] for name in ("URL", "USER", "PASSWORD"))

@@ -52,7 +52,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
 
 
 def killed(platform: Installation, watch: LedgerWatch) -> Story:
-    """A full run, killed in mid-send with whoever started it."""
+    """Kills a full run in mid-send, together with the scheduler that started it."""
     client = platform.stack.client
     run = client.trigger(DAG, {"mode": "full"})
     seen = watch.await_first_transaction(timeout_seconds=PATIENCE_SECONDS)

@@ -46,17 +46,17 @@ class Story:
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    """Two databases of one installation, and the first one again, told once for all tests."""
+    """Two databases of one installation, and the first one again; they run once for all tests."""
     folder = tmp_path_factory.mktemp("lost-airflow")
     with installation_below(folder, entities=0) as platform:
         before = with_first_database(platform)
-        sent = sent_told(platform)
+        sent = read_sent(platform)
         lose_databases(platform, folder / "home", folder / "copy")
         platform.stack.airflow.start()
         after = with_new_database(platform)
         rebuilt = platform.contexture("tables", "rebuild", "buses")
         assert rebuilt.returncode == 0, rebuilt.stderr
-        sent_after = sent_told(platform)
+        sent_after = read_sent(platform)
         restored = with_copy(platform, folder / "copy")
         known = {run.run_id for run in platform.runs(DAG)}
         found = compare(platform.storage, "buses", platform.stack.kafka.client_settings())
@@ -115,8 +115,8 @@ def with_copy(platform: Installation, copy: Path) -> DagRun:
     return platform.finished(DAG, prefix="resync__", number=1, seconds=PATIENCE_SECONDS)
 
 
-def sent_told(platform: Installation) -> list[TransactionRow]:
-    """What the operational tables tell, in the order of sending; not when, which the ledger has from another clock."""
+def read_sent(platform: Installation) -> list[TransactionRow]:
+    """Returns the transactions that the operational tables contain, in the order of sending."""
     store = RunTables.of_home(platform.storage.root)
     assert store is not None
     rows = store.transactions("buses")
@@ -126,6 +126,7 @@ def sent_told(platform: Installation) -> list[TransactionRow]:
 
 
 def timeless(rows: list[TransactionRow]) -> list[TransactionRow]:
+    """Leaves out when transactions were sent, because the ledger has that from another clock."""
     return [replace(row, updated_at=datetime.min.replace(tzinfo=UTC)) for row in rows]
 
 
@@ -144,27 +145,27 @@ def test_the_new_one_resynchronises_by_itself_and_goes_on(story: Story) -> None:
 
 
 def test_numbers_go_on_and_only_what_differs_is_sent(story: Story) -> None:
-    told = [(each.mode, each.sequence, each.records) for each in story.platform.published("buses")]
-    assert told[:2] == [("full", 1, 3), ("changes", 2, 1)]
-    assert told[2:5] == [("changes", 3, 2), ("changes", 4, 0), ("changes", 5, 1)]
+    sent = [(each.mode, each.sequence, each.records) for each in story.platform.published("buses")]
+    assert sent[:2] == [("full", 1, 3), ("changes", 2, 1)]
+    assert sent[2:5] == [("changes", 3, 2), ("changes", 4, 0), ("changes", 5, 1)]
 
 
 def test_an_older_copy_of_the_database_goes_on_behind_what_it_does_not_know(story: Story) -> None:
     assert story.with_copy.state == "success"
     assert {run.run_id for run in story.before} <= story.known_to_copy
     assert not {story.after[0].run_id, story.after[2].run_id} & story.known_to_copy
-    told = [(each.mode, each.sequence, each.records) for each in story.platform.published("buses")]
-    assert told[5:] == [("changes", 6, 1)]
+    sent = [(each.mode, each.sequence, each.records) for each in story.platform.published("buses")]
+    assert sent[5:] == [("changes", 6, 1)]
 
 
 def test_every_change_is_in_kafka_once_and_in_order(story: Story) -> None:
-    told = records(story.platform, "buses")
-    assert lines_by_bus(told) == {"one": [1, 11], "two": [2, 22], "three": [3, 33], "four": [4, 44]}
+    received = records(story.platform, "buses")
+    assert lines_by_bus(received) == {"one": [1, 11], "two": [2, 22], "three": [3, 33], "four": [4, 44]}
     assert story.comparison.equal
     assert (story.comparison.prepared, story.comparison.read) == (8, 8)
 
 
-def test_the_operational_tables_tell_all_that_was_sent_again(story: Story) -> None:
+def test_the_rebuilt_operational_tables_contain_all_that_was_sent(story: Story) -> None:
     assert sum(row.records for row in story.sent_before) == 4
     assert story.rebuilt.startswith(f"buses: {len(story.sent_after)} transactions sent, 0 pending, 0 shards")
     of_before = story.sent_after[: len(story.sent_before)]

@@ -38,7 +38,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("curl") is None, reason="the documented commands need curl"),
 ]
 
-ADD, EXPECT, TOLD = "how-to/add-a-publication.md", "how-to/add-an-expectation.md", "how-to/get-alerts.md"
+ADD, EXPECT, ALERTS = "how-to/add-a-publication.md", "how-to/add-an-expectation.md", "how-to/get-alerts.md"
 USER, PASSWORD = "city", "hush-of-the-city"
 POLL_SECONDS = 2.0
 STATION1 = '["city","/transport","station1","BikeHireDockingStation"]'
@@ -142,7 +142,7 @@ def broker(user: NewUser, command: Callable[..., Any]) -> None:
 def platform(user: NewUser, command: Callable[..., Any]) -> Any:
     """Connections, the folder, and `make up` in the first terminal; the printed line in the second."""
     user.first.set(user.own(block(ADD, "AIRFLOW_CONN_CITY_BROKER")))
-    user.first.set(block(TOLD, "AIRFLOW_CONN_CONTEXTURE_MAIL"))
+    user.first.set(block(ALERTS, "AIRFLOW_CONN_CONTEXTURE_MAIL"))
     secured = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-512"}
     user.connection("city_kafka", login=USER, password=PASSWORD, extra=secured)
     user.connection(
@@ -196,7 +196,7 @@ def expectation_and_alert(user: NewUser) -> None:
     heading, expectations = block(EXPECT, "expect_column_values_to_be_between").split("\n", 1)
     assert heading == "quality:", "the last section of the file, in which it belongs"
     user.append(expectations)
-    user.append(block(TOLD, "published_within_minutes"))
+    user.append(block(ALERTS, "published_within_minutes"))
     user.second.run("contexture check city/bikes.yaml")
 
 

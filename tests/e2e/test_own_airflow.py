@@ -42,7 +42,7 @@ CITY = {"Fiware-Service": "city", "Fiware-ServicePath": "/transport"}
 
 
 class OwnAirflow:
-    """The terminal of somebody who installs Contexture, and the Airflow that they start in it."""
+    """The terminal of a person who installs Contexture, and the Airflow that this person starts in it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -67,7 +67,7 @@ class OwnAirflow:
         self.process: subprocess.Popen[bytes] | None = None
 
     def environment_of_its_own(self) -> None:
-        """An empty one, and the shell in it, as a checkout that nobody has used."""
+        """Makes an empty environment, and a copy of the project as it is after a fresh checkout."""
         ignored = shutil.ignore_patterns(*LEFT_BEHIND)
         shutil.copytree(PROJECT, self.terminal.folder, ignore=ignored, symlinks=True)
         subprocess.run([sys.executable, "-m", "venv", str(self.folder / "env")], check=True)
@@ -89,7 +89,7 @@ class OwnAirflow:
 
     def answers(self) -> bool | None:
         """Whether all of Airflow is there; it may still be starting."""
-        assert self.process is None or self.process.poll() is None, self.told()
+        assert self.process is None or self.process.poll() is None, self.last_output()
         try:
             health = httpx.get(f"{self.url}/api/v2/monitor/health", timeout=60).json()
         except (httpx.HTTPError, ValueError):
@@ -97,8 +97,8 @@ class OwnAirflow:
         parts = ("metadatabase", "scheduler", "dag_processor", "triggerer")
         return all(health[part]["status"] == "healthy" for part in parts) or None
 
-    def told(self) -> str:
-        """The end of what it has printed."""
+    def last_output(self) -> str:
+        """Returns the end of what Airflow has printed."""
         return self.log.read_text(errors="replace")[-6000:] if self.log.exists() else ""
 
     def ask(self, path: str) -> httpx.Response:
@@ -172,7 +172,9 @@ def start(own: OwnAirflow) -> None:
     until(lambda: own.knows("resynchronise"), "DAG resynchronise", PATIENCE_SECONDS)
     own.terminal.run(block(PAGE, "contexture doctor"))
     # Its first run starts what has never run; a person who reads on takes longer than that.
-    assert until(lambda: own.ended("resynchronise"), "end of the start", PATIENCE_SECONDS) == {"success"}, own.told()
+    assert until(lambda: own.ended("resynchronise"), "end of the start", PATIENCE_SECONDS) == {"success"}, (
+        own.last_output()
+    )
     assert own.ask("/api/v2/importErrors").json()["import_errors"] == []
     pools = {pool["name"] for pool in own.ask("/api/v2/pools").json()["pools"]}
     assert pools >= {"contexture_broker", "contexture_source", "contexture_spark"}
@@ -188,8 +190,10 @@ def publish(own: OwnAirflow, broker: TestBroker, kafka: EmbeddedKafka) -> None:
     until(lambda: own.knows("publish_bikes"), "DAG publish_bikes", PATIENCE_SECONDS)
     own.terminal.run("airflow dags unpause publish_bikes")
     own.terminal.run(block(ADD, "airflow dags trigger publish_bikes\n"))
-    assert until(lambda: own.ended("publish_bikes"), "end of the run", PATIENCE_SECONDS) == {"success"}, own.told()
+    assert until(lambda: own.ended("publish_bikes"), "end of the run", PATIENCE_SECONDS) == {"success"}, (
+        own.last_output()
+    )
     records = read_committed(ClientSettings.from_extra(kafka.client_settings()), ["bikes"])
-    told = sorted(json.loads(record.value or b"")["id"] for record in records)
-    assert told == ["station1", "station2"]
+    received = sorted(json.loads(record.value or b"")["id"] for record in records)
+    assert received == ["station1", "station2"]
     assert "bikes" in own.terminal.run(block(ADD, "contexture status bikes")).stdout

@@ -66,7 +66,7 @@ class Story:
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    """A day of an operator, told once for all tests."""
+    """A day of an operator; it runs once for all tests."""
     folder = tmp_path_factory.mktemp("page")
     publications = folder / "publications"
     publications.mkdir()
@@ -76,11 +76,11 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         platform.stack.broker.load([SeedEntity("vehicles", "/4wheels", broken)])
         platform.stack.client.await_dags([DAG, "resynchronise"])
         with browser(platform.stack.settings.url, folder) as window:
-            yield tell(Story(platform), window)
+            yield act_on_everything(Story(platform), window)
 
 
-def tell(story: Story, window: Browser) -> Story:
-    """Does everything once."""
+def act_on_everything(story: Story, window: Browser) -> Story:
+    """Opens each page and performs each action once."""
     look_on(story, window)
     window.log_in(OPERATOR)
     story.runs["run"] = acted(story, window, "Run now", "first load")
@@ -174,7 +174,7 @@ def remove_cars(story: Story) -> None:
 
 
 def look_back(story: Story, window: Browser) -> None:
-    """What is told afterwards, by day and by night."""
+    """Reads the pages after all actions, and the overview in a light and in a dark theme."""
     window.open("cars")
     story.texts["page"] = window.text
     window.open()
@@ -254,8 +254,8 @@ def confirmed(story: Story, window: Browser, reason: str) -> DagRun:
 
 def note(story: Story, run: DagRun) -> tuple[str, str]:
     """Who started a run, and why, as Airflow has it."""
-    told = story.platform.ask("GET", f"/api/v2/dags/{run.dag_id}/dagRuns/{run.run_id}").json()
-    return told["triggering_user_name"], told["note"]
+    details = story.platform.ask("GET", f"/api/v2/dags/{run.dag_id}/dagRuns/{run.run_id}").json()
+    return details["triggering_user_name"], details["note"]
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_quarantined_events_are_tried_again(story: Story) -> None:
     assert note(story, story.runs["retry-quarantine"]) == ("olaf", "the rule was too strict")
 
 
-def test_what_is_gone_is_deleted_once_somebody_has_seen_it_and_confirmed(story: Story) -> None:
+def test_missing_entities_are_deleted_once_an_operator_has_seen_and_confirmed_them(story: Story) -> None:
     assert story.runs["stopped"].state == "failed"
     assert "2 of " in story.texts["shrink"]
     for car in ("car1", "car2"):
@@ -353,7 +353,7 @@ def test_transactions_are_found_by_the_beginning_of_their_outbox(story: Story) -
     assert "No transaction" not in story.texts["one outbox"]
 
 
-def test_what_was_done_stands_on_the_page_with_who_and_why(story: Story) -> None:
+def test_performed_actions_are_on_the_page_with_user_and_reason(story: Story) -> None:
     for reason in ("first load", "topics were lost", "they were sold", "its topic can never be"):
         assert reason in story.texts["page"]
     assert "olaf" in story.texts["page"]

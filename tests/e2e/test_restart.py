@@ -68,7 +68,7 @@ class Story:
     resynchronised: DagRun
     cars: list[DagRun] = field(default_factory=list)
     cars_settled: str = ""
-    changes_told: list[list[str]] = field(default_factory=list)
+    requested_changes: list[list[str]] = field(default_factory=list)
     added: DagRun | None = None
     fresh: list[DagRun] = field(default_factory=list)
     replayed: DagRun | None = None
@@ -79,7 +79,7 @@ class Story:
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    """Two starts of one installation, told once for all tests."""
+    """Two starts of one installation; they run once for all tests."""
     folder = tmp_path_factory.mktemp("restart")
     files = {"cars": CARS, "history": HISTORY} | {name: SILENT.replace("NAME", name) for name in ("removed", "broken")}
     with installation_below(folder, entities=ENTITIES, **files) as platform:
@@ -115,7 +115,7 @@ def second_start(platform: Installation, first_load: datetime) -> Story:
     """Watches what the start does by itself, then sends two intervals again."""
     story = Story(platform, first_load, platform.finished("resynchronise", number=2))
     story.cars = [platform.finished("publish_cars", number=number) for number in (1, 2)]
-    story.changes_told = [
+    story.requested_changes = [
         [change["publication"] for change in event["extra"]["payload"]["config_changed"]]
         for event in platform.asset_events("resync_requested")
     ]
@@ -217,8 +217,8 @@ def test_a_publication_that_was_changed_while_everything_was_stopped_is_sent_aga
     assert after.records == before.records > 0
 
 
-def test_the_watch_told_each_start_once_and_the_change_with_the_second(story: Story) -> None:
-    assert story.changes_told == [[], ["cars"]]
+def test_each_start_requests_one_resync_and_the_second_names_the_change(story: Story) -> None:
+    assert story.requested_changes == [[], ["cars"]]
 
 
 def test_it_is_sent_again_once(story: Story) -> None:

@@ -49,8 +49,8 @@ class Instance:
     def end(self, run: DagRun) -> str:
         return self.client.await_run(run.dag_id, run.run_id, seconds=PATIENCE_SECONDS).state
 
-    def told(self) -> list[tuple[int | None, bool]]:
-        """What its own tables say was sent: the registry's ids, and whether they are deletions."""
+    def sent_transactions(self) -> list[tuple[int | None, bool]]:
+        """Returns what its own tables contain as sent: the registry's ids, and whether they are deletions."""
         store = RunTables.of_home(str(self.home))
         assert store is not None
         rows = store.transactions("codelists", which=TransactionFilter(status=TransactionStatus.SENT), limit=100)
@@ -98,7 +98,7 @@ def test_each_transaction_of_the_registry_is_in_kafka_once_and_in_order(tmp_path
     assert [(number, record.value is None) for number, record in zip(ids, records, strict=True)] == expected
     for each in (first, second):
         assert Home(str(each.home)).publication("codelists").state.pointer().watermark == str(expected[-1][0])
-        assert each.told() == expected
+        assert each.sent_transactions() == expected
 
 
 def urn_of(stack: Stack, number: int) -> str:

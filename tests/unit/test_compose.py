@@ -89,7 +89,7 @@ def scripts() -> set[str]:
 
 
 def airflow_source(relative: str) -> str:
-    # Importing Airflow takes seconds; its files tell the same.
+    # Importing Airflow takes seconds; its files declare the same.
     (folder,) = find_spec("airflow").submodule_search_locations or []
     return (Path(folder) / relative).read_text()
 

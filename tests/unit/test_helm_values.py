@@ -49,7 +49,7 @@ DOCUMENTED: dict[str, set[str] | None] = {
 
 
 def airflow_options() -> dict[str, set[str]]:
-    # Importing Airflow takes seconds; its files tell the same.
+    # Importing Airflow takes seconds; its files declare the same.
     files = []
     for package, relative in (
         ("airflow", "config_templates/config.yml"),
@@ -121,7 +121,7 @@ def test_nothing_is_started_that_only_airflow_s_own_image_has(part: str) -> None
 
 
 @pytest.mark.parametrize("word", ["password", "fernetKey:", "jwtSecret:", "apiSecretKey:", "BEGIN "])
-def test_no_secret_stands_in_it(word: str) -> None:
+def test_the_values_contain_no_secret(word: str) -> None:
     assert word not in TEXT
 
 

@@ -23,7 +23,7 @@ from contexture.cli import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-# In a line of a shell, what stands before a command: variables, and the folder of the environment.
+# In a line of a shell, what precedes a command: variables, and the folder of the environment.
 COMMAND = re.compile(r"^\s*(?:\$ )?(?:[A-Z_]+=\S+ )*(?:\.venv/bin/)?(contexture|make|airflow|python)\b(.*)$")
 
 
@@ -136,7 +136,7 @@ def meant(words: list[str]) -> tuple[Any, list[str]]:
 
 @cache
 def airflow_words() -> frozenset[str]:
-    """Commands and options that Airflow declares; importing it takes seconds, and its file tells the same."""
+    """Commands and options that Airflow declares; importing it takes seconds, and its file declares the same."""
     (folder,) = find_spec("airflow").submodule_search_locations or []
     tree = ast.parse((Path(folder) / "cli" / "cli_config.py").read_text(encoding="utf-8"))
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]

@@ -40,7 +40,7 @@ def test_each_threat_names_tests_that_are_there_or_says_why_there_is_none(row: l
         return
     named = TEST.findall(held_by)
     assert named
-    # Nothing but tests stands there, so none is passed over for the way it is written.
+    # The cell contains only tests, so that no test is passed over because of how it is written.
     assert TEST.sub("", held_by).strip(", ") == ""
     for file, name in named:
         assert names_in(file), f"{file} holds no test"

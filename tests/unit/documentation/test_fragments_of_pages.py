@@ -1,4 +1,4 @@
-"""What stands on pages beside commands: parts of publications, Python, JSON, TOML and settings of Airflow."""
+"""What pages contain beside commands: parts of publications, Python, JSON, TOML and settings of Airflow."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def is_text(node: ast.expr) -> bool:
 
 
 def literal(node: ast.expr, constants: dict[str, str]) -> str:
-    """What is written there; page and text have to be literals, or nobody could tell which block it is."""
+    """Returns the text of an argument; page and text must be literals, because they identify the block."""
     return constants[node.id] if isinstance(node, ast.Name) else str(ast.literal_eval(node))
 
 
@@ -83,7 +83,7 @@ def test_there_are_commands_and_tests_that_take_them():
 def test_commands_are_run_by_a_test_or_the_page_says_why_not(found: Block):
     assert runners(found) or found.not_run, (
         f"{name(found)}: no test takes these commands from the page by `block`. Next: write one, or say below the "
-        f"block `*Not run by a test: the reason.*`, or call it `text` if nobody is to type it\n{found.text}"
+        f"block `*Not run by a test: the reason.*`, or mark it as `text` if it is not to be typed\n{found.text}"
     )
 
 

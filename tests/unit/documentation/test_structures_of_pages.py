@@ -36,12 +36,12 @@ def connected(terminal, registry):
     return terminal
 
 
-def test_the_connection_tells_which_product_answers(connected):
-    told = connected.run(block(PUBLISH, "contexture connection test registry")).stdout
-    assert "  product: works (" in told
+def test_the_connection_test_names_the_product(connected):
+    shown = connected.run(block(PUBLISH, "contexture connection test registry")).stdout
+    assert "  product: works (" in shown
 
 
-def test_the_check_tells_where_structures_would_go(connected):
+def test_the_check_shows_the_topics_of_structures(connected):
     script = block(PUBLISH, "contexture check structures.yaml\n")
     shown = connected.run(script.replace("structures.yaml", "publications/structures.yaml")).stdout
     assert "codelists-ECB" in shown
@@ -52,7 +52,7 @@ def test_sizes_are_measured_before_the_first_flush(connected):
     assert connected.run(script).stdout.endswith("  all of them fit\n")
 
 
-def test_a_selector_that_is_wrong_is_told_as_on_the_page():
+def test_a_wrong_selector_is_reported_as_on_the_page():
     with pytest.raises(ConfigurationError) as raised:
         Selector.parse("Codlist=ECB:*(*)")
     assert str(raised.value) == block(SELECT, "can't be read at character").strip()
@@ -81,5 +81,5 @@ def test_a_registry_of_the_sandbox_serves_until_it_is_ended(terminal):
         assert url == f"http://127.0.0.1:{port}"
         connection = {"conn_type": "http", "host": url}
         terminal.variables["AIRFLOW_CONN_REGISTRY"] = json.dumps(connection)
-        told = terminal.run("contexture connection test registry").stdout
-    assert "100 structures" in told
+        shown = terminal.run("contexture connection test registry").stdout
+    assert "100 structures" in shown
