@@ -80,7 +80,7 @@ def test_people_are_mailed_once_while_the_run_goes_on(story: Story) -> None:
 def test_the_mail_says_what_is_safe_and_leads_to_the_run(story: Story) -> None:
     (mail,) = story.mails
     assert "the run was queued more than 1 min ago and is still running" in mail.body
-    assert "Nothing is lost or skipped: the run goes on" in mail.body
+    assert "Nothing is lost or skipped: the run continues" in mail.body
     assert "/dags/publish_cars/runs/manual__" in mail.body
 
 
