@@ -20,7 +20,7 @@ from contexture_sandbox.airflow.client import DagRun
 from contexture_sandbox.demo.comparison import Comparison, compare
 from e2e.installation import PATIENCE_SECONDS, Installation, cron_of_minutes, installation_below, until, write
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(1800)]
 
 ENTITIES = 60
 RESYNC = "resync__"

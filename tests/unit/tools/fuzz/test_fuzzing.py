@@ -157,7 +157,7 @@ def test_a_short_slice_of_all_targets_finds_nothing(tmp_path: Path) -> None:
             "-m",
             "tools.fuzz",
             "--cases",
-            "20",
+            "8",
             "--json",
             str(figures),
             "--folder",
