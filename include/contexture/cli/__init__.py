@@ -44,7 +44,10 @@ COMMANDS = {
     "ledger": ("contexture.cli.ledger", "Rebuild a lost ledger, the topic that records what was sent."),
     "report": ("contexture.cli.report", "Report the data quality of a publication's runs, as one HTML or JSON file."),
     "structures": ("contexture.cli.structures", "Show the artefacts in SDMX structure messages."),
-    "import": ("contexture.cli.import_cygnus", "Turn a Cygnus agent's configuration into publications."),
+    "import": (
+        "contexture.cli.imports",
+        "Turn the configuration of Cygnus, or a registry's producer, into publications.",
+    ),
     "connection": (
         "contexture.cli.connection",
         "Test a connection to Kafka, a broker or a registry; list the properties of one to Kafka.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -16,6 +16,7 @@ from contexture.kafka.java_properties import (
     JAVA_NAMES,
     OWNED_NAMES,
     PRODUCER_ONLY,
+    Translation,
     servers,
     translate,
 )
@@ -246,12 +247,10 @@ class ClientSettings:
             KafkaConfigurationError: a name that means nothing here, a name Contexture sets itself, an option that would
                 break exactly-once, no `bootstrap.servers`. All problems are named at once.
         """
-        found = translate(extra)
-        limit = _PRODUCER_DEFAULTS["transaction.timeout.ms"]
-        problems = found.problems + problems_of(found.options, _ALWAYS, limit)
-        if problems:
+        found = translate_and_check(extra)
+        if found.problems:
             raise KafkaConfigurationError(
-                "the Kafka connection can not be used as it is: " + "; ".join(problems),
+                "the Kafka connection can not be used as it is: " + "; ".join(found.problems),
                 next_step="change the extra of the Airflow connection (docs/reference/kafka-connection.md)",
                 properties=", ".join(sorted(found.options)),
             )
@@ -358,6 +357,13 @@ class ClientSettings:
         hidden = without | key_stores.replaced(self.options) | {PROFILE}
         given = {name: value for name, value in self.options.items() if name not in hidden}
         return {**defaults, **given, **key_stores.client_options(self.options)}
+
+
+def translate_and_check(extra: Mapping[str, object]) -> Translation:
+    """Translates the extra of a connection; its problems are those of the translation and of the options."""
+    found = translate(extra)
+    limit = _PRODUCER_DEFAULTS["transaction.timeout.ms"]
+    return replace(found, problems=found.problems + problems_of(found.options, _ALWAYS, limit))
 
 
 def _option(value: object) -> Option:

@@ -21,6 +21,7 @@ from contexture.publications.publication import (
     OperationsPublication,
     Publication,
     SdmxPublication,
+    check_name,
 )
 from contexture.publications.quality import EntityQuality
 from contexture.publications.source import NgsiSource, SdmxSource
@@ -38,6 +39,7 @@ __all__ = [
     "SdmxSource",
     "SizedPublish",
     "canonical_json",
+    "check_name",
     "discover",
     "fingerprint",
     "load_publication_file",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Final, Literal, Self
 
@@ -15,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from contexture.errors import DefectError
+from contexture.errors import ConfigurationError, DefectError
 from contexture.publications.checks import (
     ENTITY_CHECKS,
     FOR_OPERATIONS,
@@ -92,7 +93,21 @@ _TIMING = ChangesNoRecord("when, not what")
 StartPolicy = Literal["none", "pending", "full"]
 
 # The longest topic made from the name is `contexture.ledger.<name>.backfill`, well below Kafka's 249 characters.
-Name = Annotated[StrictStr, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,199}$")]
+_NAME: Final = r"[a-z0-9][a-z0-9-]{0,199}"
+Name = Annotated[StrictStr, Field(pattern=f"^{_NAME}$")]
+
+
+def check_name(name: str) -> str:
+    """Returns the name of a publication, which is also that of its file.
+
+    Raises:
+        ConfigurationError: no publication can have it.
+    """
+    if re.fullmatch(_NAME, name) is None:
+        raise ConfigurationError(
+            f"{name!r} is no name of a publication", next_step="use lower-case letters, digits and hyphens"
+        )
+    return name
 
 
 class Resync(PublicationModel):

@@ -6,6 +6,7 @@ aliases are refused, a repeated key is reported, and `off` is a word (YAML 1.2),
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -24,6 +25,12 @@ _NULL = re.compile(r"^(?:~|null|Null|NULL|)$")
 _INTEGER = re.compile(r"^[-+]?[0-9]{1,18}$")
 _FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$")
 _WORDS: dict[str, object] = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+
+
+def quote(text: str) -> str:
+    """Returns a text as a quoted YAML scalar on one line."""
+    # JSON's strings are YAML's. What does nothing visible is written as its code, so that no comment hides it.
+    return json.dumps(text, ensure_ascii=not text.isprintable())
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,3 +187,55 @@ def test_a_file_as_operators_have_it(contexture, agent):
     ):
         assert part in done.out
     assert "s3cret" not in done.out
+
+
+PRODUCER = """\
+bootstrap.servers=k1:9092
+sasl.mechanism=PLAIN
+security.protocol=SASL_SSL
+sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="t0p";
+"""
+
+
+@pytest.fixture
+def producer(tmp_path: Path) -> Path:
+    path = tmp_path / "kafka.properties"
+    path.write_text(PRODUCER, encoding="utf-8")
+    return path
+
+
+def test_the_publication_of_a_registry_s_producer_is_written_and_passes_the_check(contexture, producer, tmp_path):
+    options = ("--topic", "structures-new", "--format", "Fusion-JSON", "--output", str(tmp_path / "out"))
+    done = contexture("import", "fmr", str(producer), *options)
+
+    assert (done.code, done.err) == (0, "")
+    assert f"wrote {tmp_path / 'out' / 'structures.yaml'} from kafka.properties" in done.out
+    for part in (
+        "    1  bootstrap.servers = k1:9092\n         kept: bootstrap.servers of the Kafka connection",
+        "    4  sasl.jaas.config = ***\n         needs a decision:",
+        '"sasl.username": "u", "sasl.password": "<sasl.password>"}',
+    ):
+        assert part in done.out
+    assert "t0p" not in done.out + (tmp_path / "out" / "structures.yaml").read_text()
+    assert contexture("check", str(tmp_path / "out" / "structures.yaml")).code == 0
+
+
+def test_an_imported_producer_is_a_document_for_scripts_and_nothing_is_written(contexture, producer, tmp_path):
+    document = json.loads(contexture("import", "fmr", str(producer), "--json").out)
+
+    assert document["right"] is True
+    assert [each["outcome"] for each in document["parameters"]] == ["kept", "kept", "kept", "needs a decision"]
+    assert "differences" not in document
+    assert [path.name for path in tmp_path.iterdir()] == ["kafka.properties"]
+
+
+def test_a_file_of_something_else_is_refused(contexture, agent):
+    done = contexture("import", "fmr", str(agent))
+    assert (done.code, "the file names no Kafka" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["My Structures", "../structures", ""])
+def test_a_name_that_no_publication_can_have_is_refused(contexture, producer, tmp_path, name):
+    done = contexture("import", "fmr", str(producer), "--name", name, "--output", str(tmp_path / "out"))
+    assert (done.code, "is no name of a publication" in done.err) == (2, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["kafka.properties"]

@@ -11,7 +11,8 @@ import yaml
 
 from contexture.errors import ConfigurationError
 from contexture.importers.cygnus.parameters import DIFFERENCES
-from contexture.importers.cygnus.publications import Draft, ImportResult, RuleFiles, import_agent
+from contexture.importers.cygnus.publications import RuleFiles, import_agent
+from contexture.importers.result import Draft, ImportResult
 from contexture.publications import Publication
 
 HEAD = """\

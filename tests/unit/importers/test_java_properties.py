@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contexture.errors import ConfigurationError
-from contexture.importers.cygnus.flume import JavaProperty, parse_properties
+from contexture.importers.properties_file import JavaProperty, parse_properties
 
 
 def pairs(text: str) -> list[tuple[str, str]]:

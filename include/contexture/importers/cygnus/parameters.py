@@ -6,14 +6,11 @@ import difflib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
-from contexture.importers.cygnus.flume import Agents, Component, JavaProperty, Parameter
-from contexture.publications.problems import looks_secret
+from contexture.importers.cygnus.flume import Agents, Component, Parameter
+from contexture.importers.result import Outcome, ParameterResult, explain
 
-Outcome = Literal["kept", "replaced", "no longer needed", "left out", "unknown", "wrong"]
-
-_HIDDEN = "***"
 _OUTBOX = "what isn't sent yet is in the outbox, on storage; its size is the disk's"
 _NO_OP = "Cygnus ignored it for Kafka"
 _NO_SERVER = "nothing listens: the broker is read (with mode: notifications, `contexture notify serve` does)"
@@ -63,25 +60,6 @@ _INTERCEPTED: dict[str, tuple[Outcome, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterResult:
-    """The outcome of one line of the file.
-
-    Attributes:
-        key: as the file has it.
-        value: as the file has it, except a secret.
-        line: its number.
-        outcome: whether it was kept.
-        why: its new name, what replaces it, or why it is not needed.
-    """
-
-    key: str
-    value: str
-    line: int
-    outcome: Outcome
-    why: str
-
-
 def explain_parameter(agents: Agents, kafka_sinks: list[Component], wrong: dict[str, str]) -> list[ParameterResult]:
     """Explains every property of the file, by line.
 
@@ -91,12 +69,12 @@ def explain_parameter(agents: Agents, kafka_sinks: list[Component], wrong: dict[
         wrong: properties whose value cannot be kept, by key, with the reason.
     """
     explained = [
-        _result(each, "replaced", "which components there are; each sink is explained below") for each in agents.lists
+        explain(each, "replaced", "which components there are; each sink is explained below") for each in agents.lists
     ]
     explained += [
-        _result(each, "no longer needed", "a later line of the same key replaces it") for each in agents.repeated
+        explain(each, "no longer needed", "a later line of the same key replaces it") for each in agents.repeated
     ]
-    explained += [_result(each, "unknown", "it belongs to no source, channel or sink") for each in agents.strange]
+    explained += [explain(each, "unknown", "it belongs to no source, channel or sink") for each in agents.strange]
     feeding = {id(source) for sink in kafka_sinks for source in agents.sources_of(sink)}
     for component in agents.components:
         explained += _of_component(component, component in kafka_sinks, id(component) in feeding, wrong)
@@ -109,15 +87,15 @@ def _of_component(
     for parameter in component.parameters:
         origin = parameter.origin
         if origin.key in wrong:
-            yield _result(origin, "wrong", wrong[origin.key])
+            yield explain(origin, "wrong", wrong[origin.key])
         elif is_kafka:
-            yield _result(origin, *_known(SINK, parameter))
+            yield explain(origin, *_known(SINK, parameter))
         elif component.kind == "sources" and feeds:
-            yield _result(origin, *_of_source(parameter))
+            yield explain(origin, *_of_source(parameter))
         elif component.kind == "channels":
-            yield _result(origin, "no longer needed", _OUTBOX)
+            yield explain(origin, "no longer needed", _OUTBOX)
         else:
-            yield _result(origin, "left out", _other(component))
+            yield explain(origin, "left out", _other(component))
 
 
 def _other(component: Component) -> str:
@@ -148,12 +126,6 @@ def _known(known: dict[str, tuple[Outcome, str]], parameter: Parameter) -> tuple
     nearest = difflib.get_close_matches(parameter.name, known, n=1)
     hint = f"; did it mean {nearest[0]}?" if nearest else ""
     return "unknown", f"neither Cygnus nor Contexture knows it{hint}"
-
-
-def _result(origin: JavaProperty, outcome: Outcome, why: str) -> ParameterResult:
-    # Other sinks of the agent keep passwords in this file.
-    value = _HIDDEN if looks_secret(origin.key.rpartition(".")[2]) else origin.value
-    return ParameterResult(origin.key, value, origin.line, outcome, why)
 
 
 T = TypeVar("T")

@@ -9,31 +9,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from contexture.errors import ConfigurationError
-from contexture.importers.cygnus.flume import Agents, Component, Parameter, parse_properties, read_agents
-from contexture.importers.cygnus.parameters import ParameterResult, SinkParameters, explain_parameter, read_parameters
-from contexture.publications import Problem, discover
+from contexture.importers.cygnus.flume import Agents, Component, Parameter, read_agents
+from contexture.importers.cygnus.parameters import SinkParameters, explain_parameter, read_parameters
+from contexture.importers.properties_file import decode_properties, parse_properties, read_bytes
+from contexture.importers.result import Draft, Imported, ImportResult, check_import
+from contexture.publications.yaml_document import quote
 
 SOURCE_CONNECTION = "context_broker"
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A publication to be written, and the files it names.
-
-    Attributes:
-        name: of the publication.
-        text: its YAML, with comments.
-        origin: the sink, as `agent.sinks.name`.
-        files: the names of grouping rules and name mappings that it has beside it.
-    """
-
-    name: str
-    text: str
-    origin: str
-    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +61,12 @@ def _head(flow: Flow) -> list[str]:
         f"# Made by `contexture import cygnus` from the sink {flow.sink}.",
         "# The same topics and lines; what differs on purpose is said by that command and in docs/how-to.",
         f"name: {flow.name}",
-        f"description: {_text(f'What the Cygnus sink {flow.sink} published')}",
+        f"description: {quote(f'What the Cygnus sink {flow.sink} published')}",
         'schedule: "*/5 * * * *"  # Cygnus waited for notifications; the broker is read this often',
         "source:",
         "  kind: ngsi",
         f"  connection: {SOURCE_CONNECTION}  # the broker that notified Cygnus",
-        f"  service: {_text(flow.service)}  # Cygnus took it from each notification; a publication has one{doubt}",
+        f"  service: {quote(flow.service)}  # Cygnus took it from each notification; a publication has one{doubt}",
         '  service_path: "/#"  # all of them, as Cygnus took what came; name some to publish less',
         "  # types: [car]  # what your subscriptions select; without it every type",
         "  mode: changes",
@@ -94,13 +78,13 @@ def _topics(flow: Flow) -> list[str]:
     parameters = flow.parameters
     lines = ["topics:", f"  naming: {flow.naming}", f"  data_model: {parameters.data_model}"]
     if flow.release:
-        lines.append(f"  cygnus_version: {_text(flow.release)}  # the names of that release")
+        lines.append(f"  cygnus_version: {quote(flow.release)}  # the names of that release")
     if parameters.enable_lowercase:
         lines.append("  enable_lowercase: true")
     if flow.grouping_rules:
-        lines += ["  enable_grouping: true", f"  grouping_rules: {_text(flow.grouping_rules)}"]
+        lines += ["  enable_grouping: true", f"  grouping_rules: {quote(flow.grouping_rules)}"]
     if flow.name_mappings:
-        lines += ["  enable_name_mappings: true", f"  name_mappings: {_text(flow.name_mappings)}"]
+        lines += ["  enable_name_mappings: true", f"  name_mappings: {quote(flow.name_mappings)}"]
     if flow.grouping_rules or flow.name_mappings:
         lines.append("  # compat: cygnus-2.19  # keeps that release's quirks of naming, for topics that depend on them")
     return [
@@ -130,11 +114,6 @@ def _message(flow: Flow) -> list[str]:
     else:
         key = "  key: none  # as Cygnus; lines of several entities in one record have no common key"
     return ["message:", "  format: cygnus-lines", key]
-
-
-def _text(value: str) -> str:
-    # JSON's strings are YAML's.
-    return json.dumps(value, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,28 +167,6 @@ DEFAULT_SERVICE = "default"
 _NAMING = {"NGSIKafkaSink": "cygnus", "OrionKafkaSink": "cygnus-legacy"}
 _NAMES_OF_TODAY = re.compile(r"(?:1\.[1-9][0-9]|[23]\.[0-9]{1,2})(?:\.[0-9]{1,2})?")
 _ILLEGAL = re.compile(r"[^a-z0-9]+")
-
-
-@dataclass(frozen=True, slots=True)
-class ImportResult:
-    """The publications of an agent.
-
-    Attributes:
-        drafts: the publications, by sink and service.
-        explained: the outcome of each line of the file.
-        connections: the commands that make the connections the publications name.
-        decisions: what the file does not contain, and a person must decide.
-    """
-
-    drafts: tuple[Draft, ...]
-    explained: tuple[ParameterResult, ...]
-    connections: tuple[str, ...]
-    decisions: tuple[str, ...]
-
-    @property
-    def is_clean(self) -> bool:
-        """Whether every value of the file could be kept."""
-        return not any(each.outcome == "wrong" for each in self.explained)
 
 
 def import_agent(
@@ -361,26 +318,6 @@ _OF_PUBLICATIONS = (".yaml", ".yml")
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
-    """The result of an import.
-
-    Attributes:
-        result: the publications and the explanations.
-        beside: the files that the publications name, by the names they have there.
-        problems: those that `contexture check` finds in the publications, notes included.
-    """
-
-    result: ImportResult
-    beside: dict[str, bytes]
-    problems: tuple[Problem, ...]
-
-    @property
-    def is_right(self) -> bool:
-        """Whether every value was kept and every publication passes."""
-        return self.result.is_clean and not any(problem.severity == "error" for problem in self.problems)
-
-
-@dataclass(frozen=True, slots=True)
 class ImportRequest:
     """What the agent's own file does not contain: its grouping rules, its name mappings, the services, its release."""
 
@@ -398,15 +335,11 @@ def from_cygnus(agent: Path, request: ImportRequest) -> Imported:
     """
     given = _given(request.grouping, request.mappings)
     names = (path.name if path else None for path in (request.grouping, request.mappings))
-    text = _decode(_read(agent))
+    text = decode_properties(read_bytes(agent))
     result = import_agent(text, files=RuleFiles(*names), services=request.services, release=request.release)
     used = {name for draft in result.drafts for name in draft.files}
     beside = {name: content for name, content in given.items() if name in used}
-    with TemporaryDirectory() as folder:
-        _write(result, beside, Path(folder))
-        loaded = discover(Path(folder))
-    problems = tuple(problem for each in loaded for problem in (each.error.problems if each.error else each.notes))
-    return Imported(result, beside, problems)
+    return check_import(result, beside)
 
 
 def _given(*paths: Path | None) -> dict[str, bytes]:
@@ -424,55 +357,5 @@ def _given(*paths: Path | None) -> dict[str, bytes]:
             raise ConfigurationError(
                 f"{path.name} would be taken for a publication", next_step="rename it, such as to .json"
             )
-        contents[path.name] = _read(path)
+        contents[path.name] = read_bytes(path)
     return contents
-
-
-def write(imported: Imported, folder: Path, *, force: bool) -> None:
-    """Writes the publications and the files they name.
-
-    Raises:
-        ConfigurationError: a file is there already, or the folder can't be written.
-    """
-    there = [name for name in _names(imported) if (folder / name).exists()]
-    if there and not force:
-        raise ConfigurationError(
-            f"{folder} has {', '.join(there)} already", next_step="choose another folder, or replace them with --force"
-        )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        _write(imported.result, imported.beside, folder)
-    except OSError as error:
-        raise ConfigurationError(
-            f"{folder} can't be written: {error.strerror}", next_step="check the path and permissions"
-        ) from None
-
-
-def _names(imported: Imported) -> list[str]:
-    return [*(file_name(draft.name) for draft in imported.result.drafts), *imported.beside]
-
-
-def file_name(publication: str) -> str:
-    return f"{publication}.yaml"
-
-
-def _write(result: ImportResult, beside: dict[str, bytes], folder: Path) -> None:
-    for draft in result.drafts:
-        (folder / file_name(draft.name)).write_text(draft.text, encoding="utf-8")
-    for name, content in beside.items():
-        (folder / name).write_bytes(content)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ConfigurationError(f"{path} can't be read: {error.strerror}", next_step="check the path") from None
-
-
-def _decode(content: bytes) -> str:
-    # Flume reads its file in the platform's encoding; Java's own for properties is Latin-1, which fits every byte.
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return content.decode("latin-1")

@@ -1,4 +1,4 @@
-"""`contexture import cygnus`: publications from the configuration of Cygnus."""
+"""`contexture import`: publications from the configuration of Cygnus, and of a registry's own producer."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.text import Text
 
 from contexture.cli import exit_codes
-from contexture.importers.cygnus.parameters import DIFFERENCES, ParameterResult
-from contexture.importers.cygnus.publications import Imported, file_name
+from contexture.importers.cygnus.parameters import DIFFERENCES, Difference
+from contexture.importers.result import Imported, ParameterResult, file_name, write_import
 
 if TYPE_CHECKING:
     from contexture.publications import Problem
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _STYLES = {
     "kept": "green",
     "replaced": "cyan",
+    "needs a decision": "bold yellow",
     "no longer needed": "dim",
     "left out": "dim",
     "unknown": "yellow",
@@ -29,7 +30,7 @@ _STYLES = {
 }
 
 
-def print_json(imported: Imported, output: Path | None) -> None:
+def print_json(imported: Imported, output: Path | None, differences: tuple[Difference, ...] = ()) -> None:
     """One JSON document about everything."""
     result = imported.result
     document = {
@@ -41,14 +42,14 @@ def print_json(imported: Imported, output: Path | None) -> None:
         "parameters": [dataclasses.asdict(each) for each in result.explained],
         "connections": list(result.connections),
         "decisions": list(result.decisions),
-        "differences": [difference._asdict() for difference in DIFFERENCES],
+        **({"differences": [each._asdict() for each in differences]} if differences else {}),
         "problems": [{**problem.as_dict(), "path": problem.path.name} for problem in imported.problems],
     }
     print(json.dumps(document, ensure_ascii=False, indent=2))
 
 
-def print_text(imported: Imported, output: Path | None) -> None:
-    """The publications, what became of each parameter, and what to do next."""
+def print_text(imported: Imported, output: Path | None, differences: tuple[Difference, ...] = ()) -> None:
+    """The publications, the outcome of each parameter, and what to do next."""
     console = Console(highlight=False, soft_wrap=True)
     result = imported.result
     for draft in result.drafts:
@@ -61,14 +62,14 @@ def print_text(imported: Imported, output: Path | None) -> None:
         for name in imported.beside:
             console.print(Text(f"copied {output / name}", style="green"))
     _print_parameters(console, result.explained)
-    _print_list(console, "What the file doesn't say", result.decisions)
-    _print_list(console, "Connections to make (they can hold what else your brokers ask for)", result.connections)
-    _print_differences(console)
+    _print_list(console, "What the file does not contain", result.decisions)
+    _print_list(console, "Connections to make (add what else your brokers require)", result.connections)
+    _print_differences(console, differences)
     _print_problems(console, imported.problems)
 
 
 def _print_parameters(console: Console, explained: Iterable[ParameterResult]) -> None:
-    console.print(Text("\nWhat becomes of each parameter", style="bold"))
+    console.print(Text("\nThe outcome of each parameter", style="bold"))
     for each in explained:
         text = Text(f"{each.line:>5}  {each.key} = {each.value}\n         ")
         text.append(each.outcome, style=_STYLES[each.outcome])
@@ -81,9 +82,10 @@ def _print_list(console: Console, title: str, items: Iterable[str]) -> None:
         console.print(Text(f"  {item}"))
 
 
-def _print_differences(console: Console) -> None:
-    console.print(Text("\nWhere Contexture differs from Cygnus on purpose", style="bold"))
-    for difference in DIFFERENCES:
+def _print_differences(console: Console, differences: tuple[Difference, ...]) -> None:
+    if differences:
+        console.print(Text("\nWhere Contexture differs from Cygnus on purpose", style="bold"))
+    for difference in differences:
         console.print(Text(f"  {difference.title}", style="bold"))
         console.print(Text(f"    Cygnus: {difference.cygnus}", style="dim"))
         console.print(Text(f"    Contexture: {difference.contexture}"))
@@ -136,7 +138,41 @@ def import_cygnus(
     )
     imported = publications.from_cygnus(agent, asked)
     if output is not None:
-        publications.write(imported, output, force=force)
-    show = print_json if as_json else print_text
-    show(imported, output)
+        write_import(imported, output, force=force)
+    _show(imported, output, as_json, DIFFERENCES)
+
+
+def _show(imported: Imported, output: Path | None, as_json: bool, differences: tuple[Difference, ...] = ()) -> None:
+    (print_json if as_json else print_text)(imported, output, differences)
     raise typer.Exit(exit_codes.OK if imported.is_right else exit_codes.INVALID)
+
+
+_PROPERTIES = typer.Argument(metavar="FILE", help="The properties of the registry's Kafka connection and producer.")
+_FORMAT = typer.Option("--format", help="The format of the producer, such as Fusion-JSON, where the file has none.")
+
+
+@app.command("fmr")
+def import_fmr(
+    file: Annotated[Path, _PROPERTIES],
+    *,
+    name: Annotated[str, typer.Option(help="Of the publication.")] = "structures",
+    topic: Annotated[str | None, typer.Option(help="Its topics, with commas, in place of those of the file.")] = None,
+    form: Annotated[str | None, _FORMAT] = None,
+    registry: Annotated[str | None, typer.Option(metavar="URL", help="The address of the registry.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Folder to write to; without it the file is printed.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
+) -> None:
+    """Make a publication of a Fusion registry's Kafka producer, and explain each of its properties.
+
+    The publication is checked as `contexture check` does. Shown are also the connections that have to be made, and
+    what the file does not contain. Secrets are never shown nor written: enter them in place of <its name>.
+
+    Exit codes: 0 the file is right and every value kept; 1 otherwise; 2 the file cannot be read or names no Kafka.
+    """
+    from contexture.importers.fmr import ProducerRequest, from_fmr
+
+    imported = from_fmr(file, ProducerRequest(name, topic, form, registry))
+    if output is not None:
+        write_import(imported, output, force=force)
+    _show(imported, output, as_json)
