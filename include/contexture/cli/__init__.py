@@ -20,6 +20,7 @@ from contexture.errors import ContextureError, RetriableError
 # Name of the command: its module, which has a Typer app called `app`, and its line in the help.
 COMMANDS = {
     "check": ("contexture.cli.check", "Check publication files, and preview the topics and batches of their entities."),
+    "new": ("contexture.cli.new", "Write a publication: choose what a source has, and get the file proposed."),
     "preview": ("contexture.cli.preview", "Show the topics that entities would get, name by name."),
     "status": ("contexture.cli.status", "Show the state of each publication: last run, identities, what is pending."),
     "doctor": ("contexture.cli.doctor", "Check that everything a run needs is installed and reachable."),

@@ -149,23 +149,24 @@ def _print_file(console: Console, checked: Checked) -> None:
     loaded = checked.loaded
     problems = loaded.error.problems if loaded.error else loaded.notes
     for problem in problems:
-        _print_problem(console, problem)
+        print_problem(console, problem)
     if loaded.publication is not None:
         console.print(Text(f"{loaded.path}: right", style="bold green"))
         console.print(Text(f"fingerprint {fingerprint(loaded.publication)}", style="dim"))
         console.print()
         console.print(_configuration(loaded.publication))
     if checked.preview is not None:
-        _print_preview(console, checked.preview)
+        print_preview(console, checked.preview)
     elif checked.structures is not None:
-        _print_structures(console, checked.structures)
+        print_structures(console, checked.structures)
     elif checked.no_preview:
         style = "red" if checked.unreachable else "yellow"
         console.print(Text(f"no preview: {checked.no_preview}", style=style))
     console.print()
 
 
-def _print_problem(console: Console, problem: Problem) -> None:
+def print_problem(console: Console, problem: Problem) -> None:
+    """Prints an error or a note with its line."""
     first, *rest = str(problem).splitlines()
     console.print(Text(first, style="bold red" if problem.severity == "error" else "yellow"))
     for line in rest:
@@ -184,7 +185,8 @@ def _configuration(publication: Publication) -> Text:
     return text
 
 
-def _print_preview(console: Console, preview: Preview) -> None:
+def print_preview(console: Console, preview: Preview, shown: int = _RECORDS_SHOWN) -> None:
+    """Prints the first records, and what would go to quarantine."""
     counts = f"{preview.entities} entities, {preview.batches} batches, {len(preview.records)} records"
     console.print(Text(f"preview of {preview.origin}: {counts}, {len(preview.topics)} topics", style="bold"))
     if not preview.entities:
@@ -192,9 +194,9 @@ def _print_preview(console: Console, preview: Preview) -> None:
         console.print(Text(f"the source selects no entity; {hint}", style="yellow"))
     if preview.records:
         console.print(Text("  batch.sub-batch  topic, then key, size and entities", style="dim"))
-        console.print(_records(preview), end="")
-    if len(preview.records) > _RECORDS_SHOWN:
-        console.print(Text(f"and {len(preview.records) - _RECORDS_SHOWN} more; --json has all", style="dim"))
+        console.print(_records(preview, shown), end="")
+    if len(preview.records) > shown:
+        console.print(Text(f"and {len(preview.records) - shown} more; --json has all", style="dim"))
     for refused in preview.refused[:_REFUSED_SHOWN]:
         who = refused.id or "an entity without id"
         console.print(Text(f"to quarantine: {who}: {refused.rule}: {refused.message}", style="red"))
@@ -204,7 +206,8 @@ def _print_preview(console: Console, preview: Preview) -> None:
         console.print(Text(f"warning {rule}: {count} entities; published all the same", style="yellow"))
 
 
-def _print_structures(console: Console, preview: StructurePreview) -> None:
+def print_structures(console: Console, preview: StructurePreview) -> None:
+    """Prints the topics of structures."""
     counts = f"{preview.selected} of {preview.held} structures are selected, for {len(preview.topics)} topics"
     console.print(Text(f"preview of {preview.origin}: {counts}", style="bold"))
     for topic, count in list(preview.topics.items())[:_RECORDS_SHOWN]:
@@ -222,9 +225,9 @@ def _print_structures(console: Console, preview: StructurePreview) -> None:
         console.print(Text(f"Kafka takes {' and '.join(names)} for one topic", style="red"))
 
 
-def _records(preview: Preview) -> Text:
+def _records(preview: Preview, most: int) -> Text:
     """Two lines for each record; names are too long for columns."""
-    shown = preview.records[:_RECORDS_SHOWN]
+    shown = preview.records[:most]
     width = max(len(f"{record.batch}.{record.sub_batch}") for record in shown)
     text = Text()
     for record in shown:

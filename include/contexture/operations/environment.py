@@ -21,11 +21,18 @@ if TYPE_CHECKING:
     from contexture.sources.sdmx.registry import RegistryConnection
 
 _TIMEOUT_SECONDS = 10.0
+_CONNECTION = "AIRFLOW_CONN_"
 
 
 def variable_of(connection_id: str) -> str:
     """The environment variable that Airflow looks for a connection in."""
-    return f"AIRFLOW_CONN_{connection_id.upper()}"
+    return f"{_CONNECTION}{connection_id.upper()}"
+
+
+def connection_ids() -> list[str]:
+    """Returns the ids of the connections that environment variables hold, sorted."""
+    names = (name for name, text in os.environ.items() if name.startswith(_CONNECTION) and text)
+    return sorted(name.removeprefix(_CONNECTION).lower() for name in names)
 
 
 def from_environment(connection_id: str) -> BrokerConnection | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -219,6 +220,17 @@ def _of_path(broker: Broker, publication: NgsiPublication, path: str, limit: int
     page = next(broker.scan(query, deadline_seconds=_DEADLINE_SECONDS), None)
     if page is not None:
         yield from (SampleEntity(body, hint, page.received_at) for body in page.entities[:limit])
+
+
+def parse_sample(publication: NgsiPublication, samples: SampleEntities) -> list[ParsedEntity]:
+    """Returns the entities of a sample that can be read."""
+    source, found = publication.source, list[ParsedEntity]()
+    for each in samples.entities:
+        with suppress(EntityError):
+            found.append(
+                parse_entity(each.body, service=source.service, service_path_hint=each.service_path, form=source.api)
+            )
+    return found
 
 
 _Render = Callable[[ParsedEntity, AttributeName | None, int], Rendered]

@@ -118,7 +118,7 @@ class BrokerCheck:
         broker = replace(environment.context_broker(self._id, self._fields), timeout_seconds=self._seconds)
         started, unreachable, steps = time.monotonic(), False, []
         try:
-            flavour, api, clock = _asked(broker, self._service)
+            flavour, api, clock = identify_broker(broker, self._service)
             detail, passed = f"its database answers; its clock says {clock.isoformat()}", True
             steps = [
                 CheckStep(name="flavour", passed=True, detail=f"{flavour}, asked by source.api {api}", seconds=0.0)
@@ -136,8 +136,12 @@ class BrokerCheck:
         )
 
 
-def _asked(broker: BrokerConnection, service: str) -> tuple[Flavour, EntityForm, datetime]:
-    """Which broker it is, the interface it answered by, and its clock."""
+def identify_broker(broker: BrokerConnection, service: str) -> tuple[Flavour, EntityForm, datetime]:
+    """Returns which broker it is, the interface that it responds by, and its clock.
+
+    Raises:
+        ContextureError: it cannot be reached, or responds by neither interface.
+    """
     from contexture.sources.http.transport import RetryBudget
     from contexture.sources.ngsi.broker import SPEAKS_LINKED_DATA
     from contexture.sources.ngsi.connect import Dialect, detect, open_broker
