@@ -48,8 +48,10 @@ GUIDES: Mapping[str, str] = {
     "connection": "test-connections",
     "dead-letters": "use-a-dead-letter-topic",
     "doctor": "install",
-    "import": "move-from-cygnus",
+    "import cygnus": "move-from-cygnus",
+    "import fmr": "move-from-fusion-registry",
     "ledger": "stuck-outbox",
+    "new": "add-a-publication",
     "models": "validate-with-models",
     "notify": "receive-notifications",
     "outbox": "stuck-outbox",
@@ -104,13 +106,15 @@ def commands_page() -> str:
 def _command_rows(name: str) -> Iterator[str]:
     command = get_command(import_module(COMMANDS[name][0]).app)
     below = getattr(command, "commands", None)
-    guide = f" [How](../how-to/{GUIDES[name]}.md)" if name in GUIDES else ""
+    guides = {name: GUIDES.get(name)}
     for words, each in ((f"{name} {word}", inner) for word, inner in below.items()) if below else [(name, command)]:
         parameters = [_parameter(parameter) for parameter in each.params if parameter.name != "as_json"]
         usage = " ".join([f"contexture {words}", *parameters])
         text = (each.help or COMMANDS[name][1]).strip().split("\n\n")[0].replace("\n", " ")
-        yield f"| `{usage.replace('|', BAR)}` | {_cell(text)}{guide} |"
-        guide = ""
+        # The guide of a group is named with its first command.
+        guide = GUIDES.get(words) or guides.pop(name, None)
+        link = f" [How](../how-to/{guide}.md)" if guide else ""
+        yield f"| `{usage.replace('|', BAR)}` | {_cell(text)}{link} |"
 
 
 BAR = "\\|"

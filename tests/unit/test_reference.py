@@ -121,7 +121,6 @@ def test_there_are_examples_of_publications():
     assert {name for name, _ in examples()} == {
         "README.md",
         "add-a-publication.md",
-        "move-from-a-registry-producer.md",
         "get-alerts.md",
         "publish-structures.md",
         "read-an-ngsi-ld-broker.md",
@@ -134,7 +133,6 @@ def test_examples_of_publications_are_right(name, text, tmp_path):
     file = tmp_path / "example.yaml"
     file.write_text(text)
     kinds = {
-        "move-from-a-registry-producer.md": "sdmx",
         "publish-structures.md": "sdmx",
         "publish-operations-events.md": "operations",
     }

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -17,7 +17,7 @@ from contexture.cli.output import printable
 from contexture.errors import ConfigurationError
 from contexture.publications import NgsiPublication, SdmxPublication, check_name
 from contexture.publications.schedule import check as check_schedule
-from contexture.publications.source import STRUCTURE_FORM, SourceKind
+from contexture.publications.source import STRUCTURE_FORM
 
 if TYPE_CHECKING:
     from contexture.operations.actions.check import StructurePreview
@@ -122,7 +122,7 @@ def new_publication(
     context: typer.Context,
     *,
     connection: Annotated[str | None, typer.Option(metavar="ID", help="Connection to the broker or registry.")] = None,
-    kind: Annotated[SourceKind | None, typer.Option(metavar="KIND", help="ngsi or sdmx; else found out.")] = None,
+    kind: Annotated[Literal["ngsi", "sdmx"] | None, typer.Option(help="Of the source; else it is detected.")] = None,
     service: Annotated[str | None, typer.Option(help="Broker: the Fiware-Service or tenant.")] = None,
     path: Annotated[list[str] | None, typer.Option(help="Broker: a service path; again for more.")] = None,
     type_: Annotated[list[str] | None, typer.Option("--type", help="Broker: a type; again for more.")] = None,

@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 
 from builders.pages import block
+from contexture_sandbox.context_broker import SeedEntity, TestBroker
 
 CYGNUS, MODELS = "how-to/move-from-cygnus.md", "how-to/validate-with-models.md"
+FUSION, ADD = "how-to/move-from-fusion-registry.md", "how-to/add-a-publication.md"
 AGENT = """\
 a.sinks = kafka
 a.sinks.kafka.type = com.telefonica.iot.cygnus.sinks.NGSIKafkaSink
@@ -28,6 +30,24 @@ def test_an_agent_of_cygnus_becomes_publications_that_pass_the_check(terminal):
     (terminal.folder / "name_mappings.conf").write_text('{"serviceMappings": []}')
     terminal.run(block(CYGNUS, "contexture import cygnus"))
     assert "kafka.yaml: right" in terminal.run("contexture check publications").stdout
+
+
+def test_a_registry_s_producer_becomes_a_publication_that_passes_the_check(terminal):
+    (terminal.folder / "kafka.properties").write_text("bootstrap.servers=k1:9092\ntopic=FOO\nformat=Fusion-JSON\n")
+    printed = terminal.run(block(FUSION, "contexture import fmr")).stdout
+    assert "airflow connections add registry --conn-type http --conn-host https://registry.example.org" in printed
+    assert "structures.yaml: right" in terminal.run("contexture check publications").stdout
+    assert "topics: [structures-new]" in (terminal.folder / "publications/structures.yaml").read_text().replace('"', "")
+
+
+def test_a_publication_is_proposed_from_a_broker(terminal):
+    bike = {"id": "station1", "type": "BikeHireDockingStation", "availableBikeNumber": {"type": "Number", "value": 11}}
+    with TestBroker() as broker:
+        broker.load([SeedEntity("city", "/transport", bike)])
+        terminal.set(f"export AIRFLOW_CONN_CITY_BROKER={broker.url}")
+        printed = terminal.run(block(ADD, "contexture new")).stdout
+        assert f"wrote {terminal.folder / 'publications/bikes.yaml'}" in printed
+        assert "bikes.yaml: right" in terminal.run("contexture check publications").stdout
 
 
 def test_a_model_is_copied_with_its_attribution(terminal):

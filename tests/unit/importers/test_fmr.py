@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from contexture.errors import ConfigurationError
 from contexture.importers.fmr import ProducerRequest, import_producer
@@ -18,6 +20,14 @@ SCRAM = (
     "security.protocol=SASL_SSL\nsasl.mechanism=SCRAM-SHA-512\n"
     "sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \\\n"
     '  username="fusion" password="t0p";\n'
+)
+
+
+SECRET = "t0pSecret"
+NAMES = (
+    *("topic", "format", "host", "port", "bootstrap.servers", "adminEmail", "transactional.id", "enable.ssl"),
+    *("ssl.keystore.password", "sasl.jaas.config", "sasl.mechanism", "compression.type", "delivery.timeout.ms"),
+    *("ssl.truststore.location", "batch.sise", "acks", "enable.kerberos.security", "max.request.size"),
 )
 
 
@@ -229,3 +239,15 @@ def test_what_an_incomplete_login_lacks_is_left_to_a_person():
 def test_a_file_without_a_kafka_is_refused():
     with pytest.raises(ConfigurationError, match="the file names no Kafka"):
         import_producer("topic=a\n", ProducerRequest())
+
+
+@given(st.lists(st.tuples(st.sampled_from(NAMES), st.text(max_size=20)), max_size=8))
+def test_any_values_become_a_publication_without_secrets_or_an_error_that_says_why(pairs):
+    lines = [f"{name}={value}{SECRET if 'password' in name or 'jaas' in name else ''}" for name, value in pairs]
+    try:
+        result = imported(*lines)
+    except ConfigurationError:
+        return
+    assert SECRET not in repr(result)
+    # A topic or address may be refused, with its place; the file can always be read.
+    assert not any("not readable" in each.message for each in check_import(result, {}).problems)
