@@ -268,9 +268,10 @@ def _survey(connection_id: str, connection: BrokerConnection, questions: _Questi
     proposed = None
     if questions.given["service"] is None:
         known = source_survey.count_services(connection_id, connection)
-        largest = max(known, key=lambda name: known[name])
-        proposed = (largest or '""') if known[largest] else None
+        largest = max(known, key=lambda name: known[name], default="")
+        proposed = (largest or '""') if known.get(largest) else None
         shown = ", ".join(f"{name or 'the default one'}: {number:,} entities" for name, number in known.items())
+        shown = shown or "none"
         typer.echo(f"Services known here: {shown}. A broker has no list of them.", err=True)
     questions.ask("service", 'Service, "" for the default one', proposed, check)
     return found[-1]

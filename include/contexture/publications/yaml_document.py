@@ -29,8 +29,9 @@ _WORDS: dict[str, object] = {"true": True, "True": True, "TRUE": True, "false": 
 
 def quote(text: str) -> str:
     """Returns a text as a quoted YAML scalar on one line."""
-    # JSON's strings are YAML's. What does nothing visible is written as its code, so that no comment hides it.
-    return json.dumps(text, ensure_ascii=not text.isprintable())
+    # JSON's strings are YAML's, except characters beyond the first 65,536. What shows nothing is written as its code.
+    signs = (sign if sign.isprintable() else f"\\U{ord(sign):08x}" for sign in json.dumps(text, ensure_ascii=False))
+    return "".join(signs)
 
 
 @dataclass(frozen=True, slots=True)

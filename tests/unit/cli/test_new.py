@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from contexture.cli import app
 from contexture.publications import NgsiPublication, SdmxPublication, load_publication_file
@@ -198,7 +197,7 @@ def test_a_topic_that_kafka_refuses_is_shown_with_its_place_and_nothing_is_writt
     [
         (("--service", "cit"), "the service 'cit' has no entities. Next: name the Fiware-Service (--service)"),
         ((), "the default service has no entities"),
-        (("--service", "my-service"), "'my-service' is no service: at most 50 letters, digits and underscores"),
+        (("--service", "my-service"), "service 'my-service': the context broker at"),
         (("--service", "city", "--type", "Boat"), "the source has no 'Boat'. Next: choose among: BikeStation, Car"),
         (("--service", "city", "--path", "/sea"), "the source has no '/sea'. Next: choose among: /transport, /cars"),
         (("--service", "city", "--name", "../x"), "'../x' is no name of a publication"),

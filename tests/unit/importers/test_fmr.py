@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contexture.errors import ConfigurationError
@@ -241,6 +241,7 @@ def test_a_file_without_a_kafka_is_refused():
         import_producer("topic=a\n", ProducerRequest())
 
 
+@settings(max_examples=20)
 @given(st.lists(st.tuples(st.sampled_from(NAMES), st.text(max_size=20)), max_size=8))
 def test_any_values_become_a_publication_without_secrets_or_an_error_that_says_why(pairs):
     lines = [f"{name}={value}{SECRET if 'password' in name or 'jaas' in name else ''}" for name, value in pairs]

@@ -6,6 +6,8 @@ import re
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from contexture.errors import ConfigurationError
 from contexture.operations.actions.entity_profile import RuleCandidate
@@ -15,7 +17,8 @@ from contexture.operations.actions.proposed_publication import (
     load_text,
     write_file,
 )
-from contexture.publications import NgsiPublication
+from contexture.publications import NgsiPublication, yaml_document
+from contexture.publications.yaml_document import quote
 
 CANDIDATES = (
     RuleCandidate("required", "bikes", None, "in all 40 sampled entities"),
@@ -154,6 +157,13 @@ def test_required_attributes_that_were_confirmed_are_in_force():
 def test_a_name_of_the_source_cannot_add_a_line():
     text = replace(BIKES, types=("a\nname: other",), service_paths=()).text()
     assert 'types: ["a\\nname: other"]' in text
+
+
+@given(st.text(st.characters(exclude_categories=("Cs",))))
+def test_every_text_can_be_quoted(text):
+    quoted = quote(text)
+    assert quoted.isprintable()
+    assert yaml_document.parse(f"key: {quoted}").value == {"key": text}
 
 
 def test_a_file_is_replaced_only_on_request(tmp_path):

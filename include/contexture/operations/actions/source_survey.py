@@ -28,6 +28,9 @@ _SECONDS: Final = 10.0
 _WALK_SECONDS: Final = 60.0
 _MOST_COUNTED: Final = 20_000
 _EVERYWHERE: Final = "/#"
+_CORRECT: Final = (
+    "correct the service (NGSIv2: at most 50 letters, digits and underscores), or the login of the connection"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,11 @@ def count_services(connection_id: str, connection: BrokerConnection) -> dict[str
     """
     sources = (each.source for each in environment.known_publications())
     known = {each.service for each in sources if isinstance(each, NgsiSource) and each.connection == connection_id}
-    flavour, api, _ = identify_broker(connection, "")
+    try:
+        flavour, api, _ = identify_broker(connection, "")
+    except ConfigurationError:
+        # A proxy may refuse the default service to this login.
+        return {}
     found: dict[str, int] = {}
     for service in ("", *sorted(known - {""})):
         try:
@@ -137,11 +144,14 @@ def survey_broker(connection: BrokerConnection, service: str, context: str) -> S
     Raises:
         ContextureError: the broker cannot be reached, or refuses.
     """
-    flavour, api, _ = identify_broker(connection, "")
     try:
+        flavour, api, _ = identify_broker(connection, service)
         service = str(check_tenant(service) if api == "ngsi-ld" else check_service(service))
     except ValueError as error:
-        raise ConfigurationError(str(error), next_step="name the Fiware-Service, or tenant, of the entities") from None
+        raise ConfigurationError(str(error), next_step=_CORRECT) from None
+    except ConfigurationError as error:
+        # A broker of NGSIv2 refuses a wrong service without naming it.
+        raise ConfigurationError(f"service {service!r}: {error.message}", next_step=_CORRECT) from None
     query = EntityQuery(_EVERYWHERE, identities_only=True)
     groups = Counter[tuple[str, str]]()
     with open_broker(connection, service, Dialect(api, flavour, context), budget=_ONCE) as broker:
