@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain, count
 from pathlib import Path
@@ -60,7 +60,19 @@ class _Outcome:
         entities = f"then: airflow dags trigger publish_{name} --conf '{{\"dry_run\": true}}'"
         structures = f"then: `contexture check {file} --sizes`, and `contexture resync {name} --mode full`"
         step = structures if "agencies" in self.counts else entities
-        return [f"next: read the file; after each change `contexture check {file}`", step]
+        return [*self._quarantine(), f"next: read the file; after each change `contexture check {file}`", step]
+
+    def _quarantine(self) -> Iterator[str]:
+        from contexture.operations.actions.preview import Preview
+
+        if isinstance(self.preview, Preview) and self.loaded.publication:
+            refused = len({each.id for each in self.preview.refused})
+            allowed = self.loaded.publication.quality.max_quarantined_share
+            if refused > allowed * self.preview.entities:
+                yield (
+                    f"first: {refused} of {self.preview.entities} sampled entities would go to quarantine, more than "
+                    f"quality.max_quarantined_share ({allowed}) allows: correct them, or set `quality.rules`"
+                )
 
 
 class _Questions:

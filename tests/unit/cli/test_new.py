@@ -181,6 +181,7 @@ def test_topics_by_entity(folder):
     assert "  naming: cygnus\n  data_model: dm-by-entity\n" in found["text"]
     # Each would go to quarantine: its number is a text.
     assert {each["rule"] for each in found["preview"]["refused"]} == {"number-string"}
+    assert found["next"][0].startswith("first: 3 of 3 sampled entities would go to quarantine, more than")
 
 
 @pytest.mark.usefixtures("city")
@@ -229,7 +230,10 @@ def test_one_of_several_connections_is_to_be_chosen(broker, monkeypatch):
 def test_a_source_that_is_away(contexture, monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_CITY", "http://127.0.0.1:9")
     done = contexture("new", "--service", "city", "--yes")
-    assert (done.code, "is away" in done.err) == (3, True)
+    assert (done.code, "no context broker and no structure registry responds at http://127.0.0.1:9" in done.err) == (
+        3,
+        True,
+    )
     done = contexture("new", "--kind", "sdmx", "--yes")
     assert (done.code, done.out) == (3, "")
 

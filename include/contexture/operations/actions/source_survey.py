@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from contexture.errors import ConfigurationError
+from contexture.errors import ConfigurationError, RetriableError
 from contexture.operations import environment
 from contexture.operations.actions.connection_check import connection_target, source_kind
 from contexture.operations.actions.preview import SampleEntities, from_broker
@@ -28,9 +28,6 @@ _SECONDS: Final = 10.0
 _WALK_SECONDS: Final = 60.0
 _MOST_COUNTED: Final = 20_000
 _EVERYWHERE: Final = "/#"
-_CORRECT: Final = (
-    "correct the service (NGSIv2: at most 50 letters, digits and underscores), or the login of the connection"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +84,7 @@ def find_source_kind(connection_id: str, fields: ConnectionFields) -> SourceKind
 
     Raises:
         ConfigurationError: it leads to Kafka, or to nothing that Contexture reads.
+        RetriableError: nothing responds.
     """
     target = connection_target(fields.kind)
     if target in {"ngsi", "sdmx"}:
@@ -103,7 +101,12 @@ def find_source_kind(connection_id: str, fields: ConnectionFields) -> SourceKind
     if registry.is_fusion():
         return "sdmx"
     broker = BrokerCheck(connection_id, fields, "", _SECONDS).outcome()
-    is_registry = not broker.passed and not broker.unreachable and registry.outcome().steps[0].passed
+    if broker.unreachable:
+        raise RetriableError(
+            f"no context broker and no structure registry responds at {broker.target}",
+            next_step=f"start it, or correct host and port of the connection {connection_id}",
+        )
+    is_registry = not broker.passed and registry.outcome().steps[0].passed
     return "sdmx" if is_registry else "ngsi"
 
 
@@ -148,10 +151,10 @@ def survey_broker(connection: BrokerConnection, service: str, context: str) -> S
         flavour, api, _ = identify_broker(connection, service)
         service = str(check_tenant(service) if api == "ngsi-ld" else check_service(service))
     except ValueError as error:
-        raise ConfigurationError(str(error), next_step=_CORRECT) from None
+        raise ConfigurationError(str(error), next_step="correct the service") from None
     except ConfigurationError as error:
         # A broker of NGSIv2 refuses a wrong service without naming it.
-        raise ConfigurationError(f"service {service!r}: {error.message}", next_step=_CORRECT) from None
+        raise ConfigurationError(f"service {service!r}: {error.message}", next_step=error.next_step) from None
     query = EntityQuery(_EVERYWHERE, identities_only=True)
     groups = Counter[tuple[str, str]]()
     with open_broker(connection, service, Dialect(api, flavour, context), budget=_ONCE) as broker:
