@@ -58,7 +58,9 @@ class _Outcome:
         """Returns what to do once the file is written."""
         name = self.proposed.name
         entities = f"then: airflow dags trigger publish_{name} --conf '{{\"dry_run\": true}}'"
-        structures = f"then: `contexture check {file} --sizes`, and `contexture resync {name} --mode full`"
+        structures = (
+            f"then: `contexture check {file} --sizes`, and `contexture resync {name} --mode full --reason 'first load'`"
+        )
         step = structures if "agencies" in self.counts else entities
         return [*self._quarantine(), f"next: read the file; after each change `contexture check {file}`", step]
 

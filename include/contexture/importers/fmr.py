@@ -270,8 +270,8 @@ class _Import:
             self._decisions.append("the address of the registry: name it by --registry, or in the connection")
         self._decisions += [
             "the login for the registry: without --conn-login and --conn-password only public structures are read",
-            f"the first load: a first run sends nothing; `contexture resync {self._request.name} --mode full` sends "
-            "everything, as *Full Flush* does",
+            "the first load: a first run sends nothing; "
+            f"`contexture resync {self._request.name} --mode full --reason 'first load'` sends everything",
             "replicas of topics that do not exist yet: topics.replication_factor, 3 where there are three brokers",
         ]
         mail = [each for each in re.split(r"[\s,;]+", self._own.get("mail", "")) if each]

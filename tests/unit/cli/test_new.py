@@ -262,7 +262,7 @@ def test_a_registry_s_publication_by_options(folder):
     assert publication.source.select == ("Codelist,Dataflow=CITY:*(*)",)
     assert "8 of 30 structures are selected, for 1 topics" in result.stdout
     assert publication.quality.minimum_entities == 4
-    assert "and `contexture resync codes --mode full`" in result.stdout
+    assert "and `contexture resync codes --mode full --reason 'first load'`" in result.stdout
 
 
 @pytest.mark.usefixtures("codes")
