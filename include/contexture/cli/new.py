@@ -360,6 +360,8 @@ def _print_outcome(outcome: _Outcome, file: Path) -> None:
     from contexture.operations.actions.preview import Preview
 
     console = Console(highlight=False, soft_wrap=True)
+    if outcome.profile:
+        console.print(Text(f"\nprofile of {outcome.profile[0].entities} sampled entities", style="bold"))
     for each in outcome.profile:
         console.print(Text(printable(str(each)), style="dim"))
     console.print(Text(f"\n--- {file}", style="bold"))
