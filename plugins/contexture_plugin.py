@@ -11,7 +11,7 @@ from contexture_airflow.web import asgi, mount
 
 
 class ContexturePlugin(AirflowPlugin):
-    """Makes Contexture show up in the navigation, and takes notifications in the API server."""
+    """Shows Contexture in the navigation and on tabs of its DAGs, and receives notifications in the API server."""
 
     name = "contexture"
     fastapi_apps: ClassVar[list[Any]] = [
@@ -19,4 +19,4 @@ class ContexturePlugin(AirflowPlugin):
         {"name": "contexture notifications", "app": NotifyEndpoint(), "url_prefix": PREFIX},
         {"name": "contexture page", "app": mount.WebPage(), "url_prefix": asgi.PREFIX},
     ]
-    external_views: ClassVar[list[Any]] = [asgi.VIEW]
+    external_views: ClassVar[list[Any]] = [asgi.VIEW, *asgi.TABS]

@@ -41,6 +41,12 @@ def publication_dag_id(publication: str) -> str:
     return f"publish_{publication}"
 
 
+def publication_of_dag(dag_id: str) -> str | None:
+    """Returns the publication whose DAG has an id; None for any other DAG."""
+    prefix = publication_dag_id("")
+    return dag_id.removeprefix(prefix) if dag_id.startswith(prefix) else None
+
+
 def verify_timetable() -> CronTriggerTimetable | None:
     """Returns when topics are verified; None: only when a person starts it, because it reads them whole."""
     given = os.environ.get(VERIFY_SCHEDULE_VARIABLE)

@@ -10,7 +10,8 @@ pytestmark = pytest.mark.airflow
 
 pytest.importorskip("airflow.sdk")
 
-from contexture_airflow.operators.common import ReportLink, VerificationLink  # noqa: E402
+from contexture_airflow.operators.common import ReportLink, TransactionsLink, VerificationLink  # noqa: E402
+from contexture_airflow.operators.publish import PublishOutboxOperator  # noqa: E402
 from contexture_airflow.operators.quality_gate import QualityGateOperator  # noqa: E402
 from contexture_airflow.operators.verify_replica import VerifyReplicaOperator  # noqa: E402
 
@@ -63,3 +64,19 @@ def test_a_run_without_report_has_no_button(staged: Any) -> None:
 
 def test_a_verification_that_has_not_read_the_topics_has_no_button() -> None:
     assert verification_link(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("staged", "shard", "address"),
+    [
+        (STAGED, 3, "/contexture/publications/cars/transactions?outbox=outbox1&shard=3"),
+        (STAGED, "{{ shard }}", "/contexture/publications/cars/transactions?outbox=outbox1"),
+        (None, 0, ""),
+    ],
+)
+def test_the_button_of_a_shard_leads_to_its_transactions(
+    monkeypatch: pytest.MonkeyPatch, staged: Any, shard: Any, address: str
+) -> None:
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "http://localhost:8080")
+    task = PublishOutboxOperator(task_id="publish", staged=staged, shard=shard)
+    assert TransactionsLink().get_link(task, ti_key=None) == address  # type: ignore[arg-type]

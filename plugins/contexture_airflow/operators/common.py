@@ -52,6 +52,21 @@ class ReportLink(BaseOperatorLink):
         return contexture_page().report(staged["publication"], staged["outbox"])
 
 
+class TransactionsLink(BaseOperatorLink):
+    """The transactions of the shard that a task sends."""
+
+    name = "Transactions"
+
+    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+        """Returns the address on the Contexture page; empty, so no button, where nothing was staged."""
+        staged: Any = getattr(operator, "staged", None)
+        if not isinstance(staged, Mapping) or not staged.get("outbox"):
+            return ""
+        shard: Any = getattr(operator, "shard", None)
+        which = {"outbox": staged["outbox"], "shard": shard if isinstance(shard, int) else None}
+        return contexture_page().publication(staged["publication"], "transactions", **which)
+
+
 class VerificationLink(BaseOperatorLink):
     """The verification's report."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
-from contexture_airflow.operators.common import defer_send_errors
+from contexture_airflow.operators.common import TransactionsLink, defer_send_errors
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -29,6 +29,7 @@ class PublishOutboxOperator(BaseOperator):
     """
 
     template_fields: Sequence[str] = ("staged", "shard")
+    operator_extra_links = (TransactionsLink(),)
 
     def __init__(self, *, staged: Any, shard: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)

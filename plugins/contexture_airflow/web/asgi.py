@@ -11,6 +11,25 @@ PREFIX: Final = "/contexture"
 VIEW: Final = {"name": "Contexture", "href": f"{PREFIX}/", "destination": "nav", "url_route": "contexture"}
 """The entry in Airflow's navigation: the page in a frame."""
 
+TAB: Final = "/airflow"
+"""The path of the tabs, below `PREFIX`."""
+
+_DAG, _RUN, _TASK = "dag={DAG_ID}", "run={RUN_ID}", "task={TASK_ID}&map_index={MAP_INDEX}"
+TABS: Final = tuple(
+    {
+        "name": "Contexture",
+        "href": f"{PREFIX}{TAB}?{'&'.join(which)}",
+        "destination": destination,
+        "url_route": f"contexture-{destination.replace('_', '-')}",
+    }
+    for destination, which in {
+        "dag": (_DAG,),
+        "dag_run": (_DAG, _RUN),
+        "task_instance": (_DAG, _RUN, _TASK),
+    }.items()
+)
+"""The tabs on a DAG, a run and a task of Airflow, which puts ids in place of the names in braces."""
+
 AIRFLOW: Final = "contexture.airflow"
 """Where a request keeps Airflow's own application, which mounts the page."""
 
