@@ -121,7 +121,7 @@ class EntityTopics(Topics):
     naming: Annotated[Literal["cygnus", "cygnus-legacy", "injective", "fixed"], _NAMES] = Field(
         "cygnus",
         description="cygnus: as NGSIKafkaSink does; cygnus-legacy: as it did up to 1.2; injective: no two share a "
-        "name, and names can be read back; fixed: those listed in topics",
+        "name; fixed: those listed in topics",
     )
     cygnus_version: Annotated[CygnusVersion | None, _NAMES] = Field(
         None, description='Name topics as this release of Cygnus did, such as "1.9.0"; null: as all since 1.10 do'
