@@ -251,7 +251,7 @@ def _propose_entities(connection_id: str, fields: ConnectionFields, questions: _
     samples = source_survey.sample_entities(connection, publication, given["sample"])
     profile = profile_entities(preview.parse_sample(publication, samples))
     rules = tuple(suggest_rules(profile))
-    required = [each.attribute for each in rules if each.kind == "required"]
+    required = [each.attribute for each in rules if each.rule == "required"]
     requires = bool(given["require"])
     if required and given["require"] is None and questions.asks:
         typer.echo(f"\nAll {len(samples.entities)} sampled entities have: {', '.join(map(printable, required))}")

@@ -81,14 +81,14 @@ def test_what_all_entities_have_may_be_required():
     ],
 )
 def test_a_range_has_room_around_what_was_seen(numbers, bounds, why):
-    found = [each for each in suggested(entity(n=each) for each in numbers) if each.kind == "range"]
+    found = [each for each in suggested(entity(n=each) for each in numbers) if each.rule == "range"]
     assert found == [RuleCandidate("range", "n", bounds, why)]
 
 
 def test_few_numbers_one_number_and_numbers_among_texts_suggest_no_range():
-    assert [each.kind for each in suggested(entity(n=5) for each in range(30))] == ["required"]
-    assert [each.kind for each in suggested(entity(n=each) for each in range(19))] == ["required"]
-    assert [each.kind for each in suggested(entity(n=each) for each in [*range(30), "x"])] == ["required"]
+    assert [each.rule for each in suggested(entity(n=5) for each in range(30))] == ["required"]
+    assert [each.rule for each in suggested(entity(n=each) for each in range(19))] == ["required"]
+    assert [each.rule for each in suggested(entity(n=each) for each in [*range(30), "x"])] == ["required"]
 
 
 def test_a_few_texts_that_come_often_are_an_enumeration():
@@ -111,13 +111,13 @@ def test_a_few_texts_that_come_often_are_an_enumeration():
     ids=["constant", "many", "few entities", "moments", "long", "empty"],
 )
 def test_texts_without_an_enumeration(texts):
-    assert [each.kind for each in suggested(entity(t=each) for each in texts)] == ["required"]
+    assert [each.rule for each in suggested(entity(t=each) for each in texts)] == ["required"]
 
 
 def test_references_and_moments_are_no_enumeration():
     kinds = ["Relationship", "DateTime"]
     entities = [entity(a={"type": kind, "value": value}) for kind in kinds for value in ("x", "y") * 10]
-    assert [each.kind for each in suggested(entities)] == ["required"]
+    assert [each.rule for each in suggested(entities)] == ["required"]
 
 
 def test_texts_of_one_form_are_a_pattern():

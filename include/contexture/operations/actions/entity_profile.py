@@ -97,13 +97,13 @@ class RuleCandidate:
     """A rule that holds for the whole sample.
 
     Attributes:
-        kind: `required`, `range` (value: minimum and maximum), `enumeration` (value: texts) or `pattern` (value: one).
+        rule: `required`, `range` (value: minimum and maximum), `enumeration` (value: texts) or `pattern` (value: one).
         attribute: its name.
         value: what the rule allows.
         why: what the sample has.
     """
 
-    kind: Literal["required", "range", "enumeration", "pattern"]
+    rule: Literal["required", "range", "enumeration", "pattern"]
     attribute: str
     value: tuple[float, float] | tuple[str, ...] | str | None
     why: str

@@ -93,7 +93,7 @@ class ProposedEntities(ProposedPublication):
 
     def _quality(self) -> Iterator[str]:
         yield from _minimum(self.selected)
-        required = [each for each in self.candidates if each.kind == "required"]
+        required = [each for each in self.candidates if each.rule == "required"]
         if required:
             mark = "" if self.requires else "# "
             reason = "An entity without one goes to quarantine; without the rule it would stop the run."
@@ -103,7 +103,7 @@ class ProposedEntities(ProposedPublication):
             yield f"  {mark}rules: {{required-attr: error}}"
         yield from self._warned("range", "ranges", "a number outside is published, counted, and marks the run")
         yield from self._warned("enumeration", "allowed_values", "another value is published, and counted")
-        patterns = [each for each in self.candidates if each.kind == "pattern" and not _NO_SQL & set(each.attribute)]
+        patterns = [each for each in self.candidates if each.rule == "pattern" and not _NO_SQL & set(each.attribute)]
         if patterns:
             yield "  # Other texts mark the run, which takes some seconds more. Uncomment what must hold:"
             yield "  # expectations:"
@@ -115,7 +115,7 @@ class ProposedEntities(ProposedPublication):
                 yield f"  #     kwargs: {{column: text, regex: {quote(str(each.value))}, severity: warning}}"
 
     def _warned(self, kind: str, key: str, effect: str) -> Iterator[str]:
-        found = [each for each in self.candidates if each.kind == kind]
+        found = [each for each in self.candidates if each.rule == kind]
         if found:
             yield f"  {key}:  # {effect}"
         for each in found:
