@@ -114,7 +114,7 @@ def test_a_document_for_scripts_writes_only_with_yes(folder):
     assert found["path"] == str(folder / "bikes.yaml")
     assert found["counts"] == {"service_paths": {"/transport": 24, "/cars": 3}, "types": {"BikeStation": 24}}
     assert [each["name"] for each in found["profile"]] == ["bikes", "status"]
-    assert [(each["kind"], each["attribute"]) for each in found["candidates"]] == [
+    assert [(each["rule"], each["attribute"]) for each in found["candidates"]] == [
         ("required", "bikes"),
         ("range", "bikes"),
         ("required", "status"),
