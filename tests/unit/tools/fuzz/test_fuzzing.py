@@ -172,4 +172,4 @@ def test_a_short_slice_of_all_targets_finds_nothing(tmp_path: Path) -> None:
     )
 
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert [each["cases"] for each in json.loads(figures.read_text())["targets"]] == [20] * len(TARGETS)
+    assert [each["cases"] for each in json.loads(figures.read_text())["targets"]] == [8] * len(TARGETS)
