@@ -53,12 +53,20 @@ def intervals(expression: str, first: datetime, last: datetime) -> Iterator[tupl
 
     `check` accepts the expression; `first` and `last` are in the time zone of the schedule.
     """
-    moments = croniter(PRESETS.get(expression, expression), first - timedelta(microseconds=1))
-    start: datetime = moments.get_next(datetime)
+    moments = times_after(expression, first - timedelta(microseconds=1))
+    start = next(moments)
     while start <= last:
-        end: datetime = moments.get_next(datetime)
+        end = next(moments)
         yield start, end
         start = end
+
+
+def times_after(expression: str, moment: datetime) -> Iterator[datetime]:
+    """Yields without end the times of a schedule that `check` accepts, those after a moment in its time zone."""
+    moments = croniter(PRESETS.get(expression, expression), moment)
+    while True:
+        at: datetime = moments.get_next(datetime)
+        yield at
 
 
 def describe_schedule(expression: str) -> str:

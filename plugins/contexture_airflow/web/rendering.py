@@ -11,10 +11,9 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from contexture.monitoring import TransactionStatus, VerificationRow
+from contexture.operations.status.charts import HEIGHT, WIDTH
 from contexture.operations.status.health import OpenQuestion, PublicationHealth
-from contexture.operations.status.overview import BARS, HEIGHT
-from contexture.operations.status.quality import COLUMN_WIDTH, COLUMNS
-from contexture.operations.status.quality import HEIGHT as HEIGHT_OF_PLOT
+from contexture.operations.status.overview import HEIGHT as HEIGHT_OF_BARS
 from contexture_airflow.settings import publication_dag_id
 from contexture_airflow.web.asgi import PREFIX
 
@@ -116,11 +115,12 @@ def _environment() -> Environment:
         "seconds": _seconds,
     }
     environment.globals |= {
-        "plot_width": COLUMNS * COLUMN_WIDTH,
-        "plot_height": HEIGHT_OF_PLOT,
-        "column_width": COLUMN_WIDTH,
+        "statuses": STATUSES,
+        "healths": list(PublicationHealth),
+        "chart_width": WIDTH,
+        "chart_height": HEIGHT,
+        "bars_height": HEIGHT_OF_BARS,
     }
-    environment.globals |= {"statuses": STATUSES, "healths": list(PublicationHealth), "bars": BARS, "height": HEIGHT}
     return environment
 
 

@@ -167,6 +167,26 @@ def test_those_that_need_a_person_come_first_and_are_found_by_where_they_stand(s
     assert [line.name for line in stopped.lines] == ["publication-059"]
 
 
+def test_what_is_late_comes_after_trouble_with_a_name_and_before_all_that_is_well(storage, store):
+    every_five_minutes = {name: publication(name=name) for name in ("a", "b", "c", "d", "e")}
+    minutes_ago = {"a": 1, "b": 21, "c": 31, "d": 1, "e": 1}
+    for name, minutes in minutes_ago.items():
+        concluded = StatePointer(concluded_at=NOON - timedelta(minutes=minutes), outbox="outbox1")
+        storage.publication(name).state.commit(concluded)
+    storage.publication("e").state.commit(StatePointer(concluded_at=NOON, full_run_due="a topic was removed"))
+    dags = {name: PAUSED if name == "d" else RESTING for name in every_five_minutes}
+    found = overview(Sources(storage, Tables(store), every_five_minutes, dags, NOON)).lines
+    assert [(line.name, line.health, line.freshness.late_seconds) for line in found] == [
+        ("e", "resync required", 0.0),
+        ("c", "idle", 1_500.0),
+        ("b", "idle", 900.0),
+        ("a", "idle", 0.0),
+        ("d", "idle", 0.0),
+    ]
+    [*_, suspended] = found
+    assert (suspended.freshness.age_seconds, suspended.freshness.due_at) == (60.0, None)
+
+
 def test_a_damaged_file_stops_its_own_publication_only(storage):
     storage.write("vehicles/state/CURRENT", b"{")
     lines = overview(sources(storage, vehicles=RESTING, buses=RESTING)).lines

@@ -13,7 +13,8 @@ from builders.layout import PublicationPaths
 from builders.outboxes import NOON, outbox, publication, records
 from builders.quarantines import refused
 from contexture.monitoring import RunTables
-from contexture.operations.status.quality import COLUMN_WIDTH, COLUMNS, HEIGHT, plot, quality_over_time
+from contexture.operations.status.charts import Chart, Column, draw_chart, scale_of
+from contexture.operations.status.quality import quality_over_time
 from contexture.operations.status.quarantine import SAMPLES, quarantines
 from contexture.operations.status.sources import Sources, Tables
 from contexture.storage.home import Home
@@ -54,7 +55,7 @@ def test_runs_are_listed_the_latest_first_and_drawn_with_the_latest_at_the_right
     assert (by_sequence[1].failed, by_sequence[1].critical) == ((), False)
     assert [(each.title, each.top) for each in found.plots] == [
         ("Events read", 20),
-        ("Held back by rules", 4),
+        ("Quarantined", 4),
         ("Warnings of rules", 3),
         ("Failed expectations", 2),
     ]
@@ -93,16 +94,55 @@ def test_without_tables_or_runs_there_is_nothing_to_draw(storage, store):
         assert (found.runs, [each.columns for each in found.plots]) == ((), [(), (), (), ()])
 
 
-def test_a_plot_is_as_high_as_its_greatest_number_and_shows_zeros():
-    drawn = plot("t", [("a", 0, "failed"), ("b", 5, "failed"), ("c", 10, "failed")])
-    assert [(each.height, each.state) for each in drawn.columns] == [(1.5, "never"), (45.0, "failed"), (90.0, "failed")]
-    assert drawn.columns[-1].x == (COLUMNS - 1) * COLUMN_WIDTH
+def test_few_runs_fill_the_width_of_a_chart_and_zeros_are_shown() -> None:
+    drawn = draw_chart("t", [("a", 0, "failed"), ("b", 5, "failed"), ("c", 10, "failed")], first="1st", last="3rd")
+    assert drawn == Chart(
+        title="t",
+        top=10,
+        scale=(10, 5, 0),
+        columns=(
+            Column(x=58.3, y=88.5, width=70.0, height=1.5, state="never", label="a"),
+            Column(x=245.0, y=45.0, width=70.0, height=45.0, state="failed", label="b"),
+            Column(x=431.7, y=0.0, width=70.0, height=90.0, state="failed", label="c"),
+        ),
+        first="1st",
+        last="3rd",
+    )
+    assert drawn.summary == "t: the last 3 runs, 1st to 3rd, at most 10; c"
 
 
-def test_a_plot_draws_the_last_runs_alone():
-    drawn = plot("t", [(str(number), number, "pending") for number in range(COLUMNS + 5)])
-    assert (len(drawn.columns), drawn.columns[0].label, drawn.columns[0].x) == (COLUMNS, "5", 0)
-    assert drawn.columns[-1].height == HEIGHT
+def test_a_chart_draws_the_last_forty_runs_alone() -> None:
+    drawn = draw_chart("t", [(str(number), number, "pending") for number in range(45)])
+    assert (len(drawn.columns), drawn.columns[0].label) == (40, "5")
+    assert (drawn.columns[0].x, drawn.columns[0].width) == (1.8, 10.5)
+    assert (drawn.columns[39].x, drawn.columns[39].y, drawn.columns[39].height) == (547.8, 24.0, 66.0)
+
+
+def test_without_runs_there_is_a_chart_of_nothing() -> None:
+    assert draw_chart("t", []) == Chart(title="t", top=0, scale=(1, 0), columns=())
+    assert draw_chart("t", []).summary == "t"
+
+
+@pytest.mark.parametrize(
+    ("top", "scale"),
+    [
+        (0, (1, 0)),
+        (1, (1, 0)),
+        (2, (2, 1, 0)),
+        (3, (4, 2, 0)),
+        (5, (6, 3, 0)),
+        (7, (8, 4, 0)),
+        (9, (10, 5, 0)),
+        (10, (10, 5, 0)),
+        (11, (20, 10, 0)),
+        (99, (100, 50, 0)),
+        (100, (100, 50, 0)),
+        (1_245, (2_000, 1_000, 0)),
+        (999_999, (1_000_000, 500_000, 0)),
+    ],
+)
+def test_a_scale_ends_with_a_round_number_and_has_its_half(top: int, scale: tuple[int, ...]) -> None:
+    assert scale_of(top) == scale
 
 
 def test_what_is_held_back_is_counted_by_rule_with_a_few_identities(storage):

@@ -181,7 +181,7 @@ def test_the_latest_run_is_at_the_right_and_the_longest_is_highest():
         run("running", run_id="first", ended_at=None),
     ]
     drawn = run_bars(runs, NOON + timedelta(seconds=10))
-    assert [bar.x for bar in drawn] == [BARS - 3, BARS - 2, BARS - 1]
+    assert [(bar.x, bar.width) for bar in drawn] == [(58.3, 70.0), (245.0, 70.0), (431.7, 70.0)]
     assert [bar.label for bar in drawn] == ["first: running, 10 s", "second: succeeded, 3600 s", "third: failed, 3 s"]
     assert drawn[1].height == HEIGHT
     assert drawn[2].height < drawn[0].height < HEIGHT

@@ -20,7 +20,7 @@ from contexture.monitoring import RunTables
 from contexture.operations.reports.build import ReportSources, quality_report
 from contexture.operations.reports.html import DETAILED, LATEST, grouped, page
 from contexture.operations.reports.model import QualityReport, ReportPeriod
-from contexture.operations.status.quality import COLUMNS
+from contexture.operations.status.charts import COLUMNS
 from contexture.operations.status.sources import Tables
 from contexture.records.changes.attribute_types import AttributeType, AttributeTypes
 from contexture.storage.delivery import DeadLetterIndex
@@ -339,7 +339,7 @@ def test_plots_are_drawn_of_what_is_known(storage):
     text = page(report_of(storage)).decode()
     assert "Entities in the source" not in text
     assert (
-        '<rect class="failed" x="546" y="0.0" width="10" height="90.0"><title>run 1, 2026-03-01 12:00: 3</title>'
+        '<rect class="failed" x="245.0" y="22.5" width="70.0" height="67.5"><title>run 1, 2026-03-01 12:00: 3</title>'
         in text
     )
 

@@ -10,13 +10,13 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from contexture.operations.reports.model import QualityReport, RunReport
-from contexture.operations.status.quality import COLUMN_WIDTH, COLUMNS, HEIGHT, Plot, plot
+from contexture.operations.status.charts import COLUMNS, HEIGHT, WIDTH, Chart, draw_chart
 
 Value = tuple[str, int, str]
 
 
-def charts(runs: Sequence[RunReport], many: str) -> tuple[Plot, ...]:
-    """The plots of runs that are given oldest first."""
+def charts(runs: Sequence[RunReport], many: str) -> tuple[Chart, ...]:
+    """The charts of runs that are given oldest first."""
     drawn = [
         _over(f"{many.capitalize()} in the source", runs, lambda run: run.in_source, "pending"),
         _over("Events read", runs, lambda run: run.read, "pending"),
@@ -30,7 +30,7 @@ def charts(runs: Sequence[RunReport], many: str) -> tuple[Plot, ...]:
     return tuple(each for each in drawn if each.columns)
 
 
-def rule_chart(runs: Sequence[RunReport], rule: str, severity: str) -> Plot:
+def rule_chart(runs: Sequence[RunReport], rule: str, severity: str) -> Chart:
     """How often one rule was broken, run by run."""
 
     def count(run: RunReport) -> int:
@@ -47,21 +47,23 @@ def grouped(values: Sequence[Value], columns: int = COLUMNS) -> list[Value]:
     return [max(values[max(0, end - size) : end], key=lambda value: value[1]) for end in ends][::-1]
 
 
-def _over(title: str, runs: Sequence[RunReport], value: Callable[[RunReport], int | None], state: str) -> Plot:
+def _over(title: str, runs: Sequence[RunReport], value: Callable[[RunReport], int | None], state: str) -> Chart:
     numbers = [(run, value(run)) for run in runs]
-    return plot(title, grouped([(_said(run, number), number, state) for run, number in numbers if number is not None]))
+    return draw_chart(
+        title, grouped([(_said(run, number), number, state) for run, number in numbers if number is not None])
+    )
 
 
 def _new_types(run: RunReport) -> int | None:
     return None if run.attributes is None else len(run.new_types)
 
 
-def _failures(runs: Sequence[RunReport]) -> Plot:
+def _failures(runs: Sequence[RunReport]) -> Chart:
     judged = [run for run in runs if run.approved is not None]
     values = [
         (_said(run, len(run.failures)), len(run.failures), "waiting" if run.approved else "failed") for run in judged
     ]
-    return plot("Failed expectations", grouped(values))
+    return draw_chart("Failed expectations", grouped(values))
 
 
 def _said(run: RunReport, value: int) -> str:
@@ -111,7 +113,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": _number, "moment": _moment, "size": _size, "change": _change}
-    environment.globals |= {"plot_width": COLUMNS * COLUMN_WIDTH, "plot_height": HEIGHT, "column_width": COLUMN_WIDTH}
+    environment.globals |= {"chart_width": WIDTH, "chart_height": HEIGHT, "most_columns": COLUMNS}
     return environment
 
 

@@ -1,4 +1,4 @@
-"""The overview: every publication on a line, those that need a person first."""
+"""The overview: every publication on a line, those in trouble first."""
 
 from __future__ import annotations
 
@@ -7,54 +7,44 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from contexture.monitoring.history import NO_DEAD_LETTERS, DeadLetterTotals, History, Volume
 from contexture.monitoring.rows import RunRow, TransactionRow, VerificationRow
+from contexture.operations.status.charts import Column, place_columns
 from contexture.operations.status.dead_letters import dead_letter_topic
+from contexture.operations.status.freshness import UNKNOWN, Freshness, assess_freshness
 from contexture.operations.status.health import URGENCY, AnsweredQuestion, PublicationHealth
 from contexture.operations.status.sources import Paging, PublicationFacts, Sources, collect_facts, manifests
 from contexture.publications.schedule import describe_schedule
 from contexture.storage.delivery import most_urgent
 from contexture.storage.manifests import Manifest
 
-BARS = 20
-HEIGHT = 24
-_LOWEST = 3.0
+BARS: Final = 20
+HEIGHT: Final = 24
+_LOWEST: Final = 3.0
+_LATE: Final = URGENCY[PublicationHealth.INCOMPLETE] + 0.5
+"""The urgency of a publication that does not keep its schedule and names no other trouble."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One run in the picture.
-
-    Attributes:
-        x: its place, from 0.
-        height: of `HEIGHT`.
-        state: of the run.
-        label: what a person reads when pointing at it.
-    """
-
-    x: int
-    height: float
-    state: str
-    label: str
-
-
-def run_bars(runs: Sequence[RunRow], now: datetime) -> tuple[Bar, ...]:
-    """The bars of runs that are given latest first; the latest is at the right.
+def run_bars(runs: Sequence[RunRow], now: datetime) -> tuple[Column, ...]:
+    """Returns the columns of runs that are given latest first; the latest is at the right.
 
     Heights grow with the logarithm of the time, so that a long run does not hide the others.
     """
     shown = list(reversed(runs[:BARS]))
     seconds = [duration_seconds(run, now) for run in shown]
     longest = max(map(math.log1p, seconds), default=0.0) or 1.0
-    return tuple(
-        Bar(
-            x=BARS - len(shown) + place,
-            height=round(_LOWEST + (HEIGHT - _LOWEST) * math.log1p(took) / longest, 1),
-            state=run.state,
-            label=f"{run.run_id}: {run.state}, {took:.0f} s",
-        )
-        for place, (run, took) in enumerate(zip(shown, seconds, strict=True))
+    return place_columns(
+        [
+            (
+                _LOWEST + (HEIGHT - _LOWEST) * math.log1p(took) / longest,
+                run.state,
+                f"{run.run_id}: {run.state}, {took:.0f} s",
+            )
+            for run, took in zip(shown, seconds, strict=True)
+        ],
+        HEIGHT,
     )
 
 
@@ -96,6 +86,7 @@ class PublicationLine:
         dead_letters: records that can never be sent, of all runs that are kept.
         dead_letter_topic: where it is put; None where it would stop the sending.
         schedule: when it runs, in words (UTC); empty where only people and events start it.
+        freshness: how old the source is as Kafka shows it.
     """
 
     name: str
@@ -115,13 +106,14 @@ class PublicationLine:
     identities: int
     watermark: str | None
     today: Volume | None
-    picture: tuple[Bar, ...]
+    picture: tuple[Column, ...]
     last_verification: VerificationRow | None = None
     dead_letters: DeadLetterTotals = NO_DEAD_LETTERS
     dead_letter_topic: str | None = None
     asked: AnsweredQuestion | None = None
     incomplete: str = ""
     schedule: str = ""
+    freshness: Freshness = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +152,14 @@ def overview(
     suspended: bool = False,
     bad_files: tuple[str, ...] = (),
 ) -> Overview:
-    """The publications that Airflow's DAGs name, those that need a person first.
+    """Returns the publications that Airflow's DAGs name, those in trouble first.
 
-    Of one health if given; only those that are suspended if that is asked for.
+    Those of one health if given; only those that are suspended if that is requested.
 
     Raises:
         RetriableError: the storage did not answer.
     """
-    found = sorted(collect_facts(sources, sources.dags), key=lambda each: (URGENCY[each.judged.health], each.name))
+    found = sorted(collect_facts(sources, sources.dags), key=lambda each: _urgency(sources, each))
     wanted = [each for each in found if health in {None, each.judged.health}]
     shown = [each for each in wanted if not suspended or _is_suspended(each)]
     paging = Paging.of(page, len(shown))
@@ -223,6 +215,21 @@ def line(sources: Sources, found: PublicationFacts, last: Manifest | None, sums:
         asked=found.asked,
         incomplete=pointer.incomplete.sentence if pointer.incomplete and pointer.incomplete.is_lasting else "",
         schedule=describe_schedule(configured.schedule) if configured and configured.schedule else "",
+        freshness=_freshness(sources, found, (last.received_to if last else None) or pointer.concluded_at),
+    )
+
+
+def _urgency(sources: Sources, found: PublicationFacts) -> tuple[float, float, str]:
+    """Returns the place in the overview: by health, where a publication that is late comes before all that are well."""
+    freshness = _freshness(sources, found, found.stored.pointer.concluded_at)
+    urgency = URGENCY[found.judged.health]
+    return min(urgency, _LATE) if freshness.is_late else urgency, -freshness.late_seconds, found.name
+
+
+def _freshness(sources: Sources, found: PublicationFacts, until: datetime | None) -> Freshness:
+    configured = sources.publications.get(found.name)
+    return assess_freshness(
+        until, configured.schedule if configured and not _is_suspended(found) else None, sources.now
     )
 
 

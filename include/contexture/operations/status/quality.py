@@ -1,4 +1,4 @@
-"""Data quality over time: what each of the last runs read, refused and checked, as numbers and plots."""
+"""Data quality over time: what each of the last runs read, refused and checked, as numbers and charts."""
 
 from __future__ import annotations
 
@@ -8,60 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from contexture.monitoring.rows import RunRow
+from contexture.operations.status.charts import Chart, draw_chart
 from contexture.operations.status.sources import Sources, manifest
 from contexture.storage.manifests import Manifest
 from contexture.storage.publication_store import PublicationStore
-
-COLUMNS = 40
-COLUMN_WIDTH = 14
-HEIGHT = 90
-_LOWEST = 1.5
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One run in a plot.
-
-    Attributes:
-        x: its left side.
-        height: of `HEIGHT`; something is drawn where the number is 0 too, so that the run shows.
-        state: what gives it its colour.
-        label: what a person reads when pointing at it.
-    """
-
-    x: int
-    height: float
-    state: str
-    label: str
-
-
-@dataclass(frozen=True, slots=True)
-class Plot:
-    """A number over runs; `top` is the greatest, as high as the plot."""
-
-    title: str
-    top: int
-    columns: tuple[Column, ...]
-
-
-def plot(title: str, values: Sequence[tuple[str, int, str]]) -> Plot:
-    """The plot of values (label, number, state), oldest first; the latest are at the right."""
-    shown = values[-COLUMNS:]
-    top = max((number for _, number, _ in shown), default=0)
-    return Plot(
-        title,
-        top,
-        tuple(
-            Column(
-                x=(COLUMNS - len(shown) + place) * COLUMN_WIDTH,
-                height=round(max(_LOWEST, HEIGHT * number / top if top else 0.0), 1),
-                state=state if number else "never",
-                label=label,
-            )
-            for place, (label, number, state) in enumerate(shown)
-        ),
-    )
-
 
 RUNS = 40
 _READERS = 8
@@ -94,7 +44,7 @@ class QualityOverTime:
     """The last runs with an outbox, the latest first, and their plots, the latest at the right."""
 
     runs: tuple[RunQuality, ...]
-    plots: tuple[Plot, ...]
+    plots: tuple[Chart, ...]
     tables_problem: str | None
 
 
@@ -111,20 +61,22 @@ def quality_over_time(sources: Sources, name: str) -> QualityOverTime:
     return QualityOverTime(runs, _plots(runs[::-1]), sources.tables.problem)
 
 
-def _plots(runs: Sequence[RunQuality]) -> tuple[Plot, ...]:
+def _plots(runs: Sequence[RunQuality]) -> tuple[Chart, ...]:
     return (
-        plot("Events read", [(_said(run, run.read), run.read, "pending") for run in runs]),
-        plot("Held back by rules", [(_said(run, run.quarantined), run.quarantined, "failed") for run in runs]),
-        plot("Warnings of rules", [(_said(run, run.warnings), run.warnings, "waiting") for run in runs]),
-        plot(
+        _draw("Events read", [(run, run.read, "pending") for run in runs]),
+        _draw("Quarantined", [(run, run.quarantined, "failed") for run in runs]),
+        _draw("Warnings of rules", [(run, run.warnings, "waiting") for run in runs]),
+        _draw(
             "Failed expectations",
-            [
-                (_said(run, len(run.failed)), len(run.failed), "failed" if run.critical else "waiting")
-                for run in runs
-                if run.failed is not None
-            ],
+            [(run, len(run.failed), "failed" if run.critical else "waiting") for run in runs if run.failed is not None],
         ),
     )
+
+
+def _draw(title: str, values: Sequence[tuple[RunQuality, int, str]]) -> Chart:
+    times = [f"{run.at:%Y-%m-%d %H:%M}" for run, _, _ in values] or [""]
+    labelled = [(_said(run, number), number, state) for run, number, state in values]
+    return draw_chart(title, labelled, first=times[0], last=times[-1])
 
 
 def _said(run: RunQuality, value: int) -> str:
