@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from threading import Thread
 from typing import Any
 
+import uvicorn
 from airflow.api_fastapi.core_api.security import get_user
 from fastapi import HTTPException, Request
 from starlette.applications import Starlette
@@ -105,8 +109,24 @@ class Browser:
             ]
         )
         mounted.state.secret_key = "airflow's own secret"
+        self._mounted = mounted
         self._client = TestClient(mounted, root_path=root_path, base_url=ORIGIN)
         self._root = f"{root_path}/contexture"
+
+    @contextmanager
+    def serve(self) -> Iterator[str]:
+        """Serves the page to a real browser within the block; gives its address."""
+        server = uvicorn.Server(uvicorn.Config(self._mounted, host="127.0.0.1", port=0, log_level="error"))
+        thread = Thread(target=server.run, daemon=True)
+        thread.start()
+        deadline = time.monotonic() + 30
+        while not server.started:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        [listener] = server.servers
+        yield f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}{self._root}"
+        server.should_exit = True
+        thread.join(30)
 
     def get(self, path: str, user: str | None = "ana", **query: Any) -> Any:
         headers = {"x-user": user} if user else {}

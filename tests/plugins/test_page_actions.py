@@ -374,7 +374,7 @@ def test_an_outbox_that_is_not_there_is_an_error(browser, name):
 def test_quarantined_events_are_shown_without_content_and_tried_again_by_rule(browser):
     listed = browser.get("publications/vehicles/quarantine").text
     assert "/4wheels car&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt; car" in listed
-    assert "2 events are held back" in listed
+    assert "2 events are quarantined" in listed
     assert (
         "2 events of outbox <code>outbox1</code> are held back"
         in browser.get("publications/vehicles/actions/retry-quarantine", outbox="outbox1").text

@@ -22,7 +22,7 @@ from contexture.kafka.topics import (  # noqa: E402
 )
 from contexture.storage.home import Home  # noqa: E402
 from contexture.storage.state import StatePointer  # noqa: E402
-from contexture_airflow.web import pages  # noqa: E402
+from contexture_airflow.web import fragments  # noqa: E402
 
 ATTACK = '"><script>alert(1)</script>'
 FILE = """
@@ -90,22 +90,22 @@ def test_topics_are_compared_with_the_brokers_on_request(browser, monkeypatch):
     drift = TopicDrift("cars" + ATTACK, "partitions", wanted="1", found="3")
     plan = TopicsPlan(("missing" + ATTACK,), 4, (change_for(drift, keyed=True),))
     monkeypatch.setattr(
-        pages, "kafka_settings", lambda connection: ClientSettings.from_extra({"bootstrap.servers": "127.0.0.1:9"})
+        fragments, "kafka_settings", lambda connection: ClientSettings.from_extra({"bootstrap.servers": "127.0.0.1:9"})
     )
-    monkeypatch.setattr(pages, "plan_topics", lambda *given, **more: plan)
-    text = browser.get("publications/vehicles/topics/drift", "eve").text
+    monkeypatch.setattr(fragments, "plan_topics", lambda *given, **more: plan)
+    text = browser.get("publications/vehicles/topics/drift/plan", "eve").text
     assert "4 topics are as the publication says; 1 setting differs; 1 topic is not there yet" in text
     assert "Kafka takes no partition away" in text
     assert text.count("&lt;script&gt;") == 2
     assert "<script>alert" not in text
-    assert browser.get("publications/vehicles/topics/drift", "ben").status_code == 404
+    assert browser.get("publications/vehicles/topics/drift/plan", "ben").status_code == 404
 
 
 def test_brokers_that_can_not_be_asked_are_a_problem_on_the_page(browser, monkeypatch):
-    assert "there is no Airflow connection" in browser.get("publications/vehicles/topics/drift").text
-    monkeypatch.setattr(pages, "_AT_ONCE", pages.BoundedSemaphore(1))
-    assert pages._AT_ONCE.acquire(blocking=False)
-    assert "are being asked already" in browser.get("publications/vehicles/topics/drift").text
+    assert "there is no Airflow connection" in browser.get("publications/vehicles/topics/drift/plan").text
+    monkeypatch.setattr(fragments, "_AT_ONCE", fragments.BoundedSemaphore(1))
+    assert fragments._AT_ONCE.acquire(blocking=False)
+    assert "are being asked already" in browser.get("publications/vehicles/topics/drift/plan").text
 
 
 def test_quality_over_time_is_drawn_without_any_script_or_style(home, browser):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Row, Select, Table, and_, func, not_, select
+from sqlalchemy import ColumnElement, Row, Select, Table, and_, case, func, not_, select
 
 from contexture.monitoring.database import TableAccess
 from contexture.monitoring.rows import (
@@ -154,6 +154,17 @@ class Totals(TableAccess):
         with self._reading() as connection:
             found = connection.execute(query).all()
         return {name: Volume(int(count), int(records or 0), int(size or 0)) for name, count, records, size in found}
+
+    def sent_of_outbox(self, publication: str, outbox: str, since: datetime) -> tuple[int, int]:
+        """Returns how many records of an outbox were sent, and how many of them at that time or later."""
+        table = TRANSACTIONS.c
+        lately = func.sum(case((table.updated_ms >= milliseconds(since), table.records), else_=0))
+        query = select(func.sum(table.records), lately).where(
+            table.publication == publication, table.outbox == outbox, table.status == int(TransactionStatus.SENT)
+        )
+        with self._reading() as connection:
+            records, since_then = connection.execute(query).one()
+        return int(records or 0), int(since_then or 0)
 
     def dead_letters(self, publication: str) -> DeadLetterTotals:
         """Returns what a publication sent to its dead-letter topic, as long as its transactions are stored."""

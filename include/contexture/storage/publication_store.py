@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -32,6 +33,7 @@ SHARD_FILE = "part-00000.parquet"
 REPORT_PAGE = "index.html"
 """The page of a data quality report, in its folder."""
 
+_MOST_PARTS = 64
 _ORDER = "order.json"
 _RESULT = "result.json"
 _SHRINK_REPORT = "shrink.json"
@@ -288,6 +290,17 @@ class LandingStore(StoredFolder):
             RetriableError: it is not stored.
         """
         write_claim(self.home, self.path_of("inbox.json"), claim)
+
+    def count_rows(self) -> int | None:
+        """Returns how many rows are in the parts that are complete; None where they are too many to be opened."""
+        names, rows = self.files(".parquet"), 0
+        if len(names) > _MOST_PARTS:
+            return None
+        for name in names:
+            # A run that begins anew removes them.
+            with suppress(OSError, pa.ArrowException), self.open_table(name, pre_buffer=False) as file:
+                rows += file.metadata.num_rows
+        return rows
 
     def structures_before(self) -> list[str]:
         """Returns the URNs that a registry had before the transactions of a backfill's landing."""

@@ -68,6 +68,11 @@ class Quarantine(StoredFolder):
         with self.translate_read_errors(part):
             return self.table(part, columns=columns)
 
+    def of_event(self, part: str, ordinal: int) -> Any:
+        """Returns the rows of one event in a file, with its content: one for each rule that it breaks."""
+        with self.translate_read_errors(part):
+            return self.table(part, filters=[("ordinal", "=", ordinal)])
+
     def retried(self) -> Mapping[int, str]:
         """Returns which events were tried again, by ordinal, and by which outbox."""
         folder, found = self.folder("retried"), dict[int, str]()

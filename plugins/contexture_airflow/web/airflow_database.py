@@ -124,7 +124,7 @@ def _by_run(by_task: Mapping[tuple[str, str], Sequence[Any]]) -> dict[str, tuple
         starts = [row.start_date for row in shards if row.start_date]
         if starts:
             state, shard = _worst(shards)
-            step = StepTime(task, state, _seconds(starts, [row.end_date for row in shards]), shard)
+            step = StepTime(task, state, _seconds(starts, [row.end_date for row in shards]), shard, min(starts))
             begun[run_id].append((min(starts).timestamp(), step))
     return {
         run_id: tuple(step for _, step in sorted(steps, key=lambda each: each[0])) for run_id, steps in begun.items()

@@ -9,9 +9,11 @@ from fastapi import APIRouter
 from contexture.operations.status import detail
 from contexture.operations.status.dead_letters import dead_letter_page
 from contexture.operations.status.health import PublicationHealth
+from contexture.operations.status.progress import Progress
 from contexture.operations.status.quality import quality_over_time
 from contexture.operations.status.quarantine import quarantines
 from contexture.operations.status.status import StatusReport, statuses
+from contexture_airflow.web.fragments import progress_of
 from contexture_airflow.web.transaction_filter import RequestedFilter
 from contexture_airflow.web.visitor import CurrentVisitor, PageNumber
 
@@ -31,6 +33,12 @@ def get_overview(
 def get_publication(visitor: CurrentVisitor, name: str) -> Any:
     """One publication."""
     return detail.detail(visitor.sources, visitor.publication(name))
+
+
+@router.get("/{name}/progress")
+def get_progress(visitor: CurrentVisitor, name: str) -> Progress:
+    """What it does now."""
+    return progress_of(visitor, name)
 
 
 @router.get("/{name}/transactions")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from threading import BoundedSemaphore
 from typing import Annotated, Final, Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, HTTPException, Query, Response
+from fastapi import APIRouter, HTTPException, Path, Query, Response
 from fastapi.responses import HTMLResponse
 
 from contexture.errors import ConfigurationError, ContextureError
-from contexture.kafka.topics import TopicsPlan, plan_topics
 from contexture.monitoring.rows import InterventionRow
 from contexture.operations.actions.check import StructurePreview
 from contexture.operations.actions.check import preview as preview_structures
@@ -26,7 +25,6 @@ from contexture.operations.actions.preview import (
     preview,
     show_names,
 )
-from contexture.operations.actions.topic_plan import wanted
 from contexture.operations.reports.build import ReportSources, quality_report
 from contexture.operations.reports.html import page
 from contexture.operations.reports.model import ReportPeriod
@@ -35,49 +33,19 @@ from contexture.operations.status import detail
 from contexture.operations.status.dead_letters import dead_letter_page
 from contexture.operations.status.health import PublicationHealth
 from contexture.operations.status.quality import quality_over_time
-from contexture.operations.status.quarantine import quarantines
+from contexture.operations.status.quarantine import QuarantineFilter, find_refused_entity, quarantines
 from contexture.operations.status.sources import Sources, manifest
 from contexture.publications import NgsiPublication, SdmxPublication
 from contexture.sources.ngsi.notifications.notification import notified_form
 from contexture.storage.folder import StoredFolder
 from contexture.storage.publication_store import PublicationStore
-from contexture_airflow.connections.settings import kafka_settings
 from contexture_airflow.settings import VERIFY_DAG
 from contexture_airflow.web.actions import ACTIONS, Action
+from contexture_airflow.web.fragments import progress_of
 from contexture_airflow.web.rendering import render
 from contexture_airflow.web.responses import DOCUMENT_POLICY, report_file, verification_file
 from contexture_airflow.web.transaction_filter import Moment, RequestedFilter, address
 from contexture_airflow.web.visitor import CurrentVisitor, PageNumber, Visitor
-
-SHOWN: Final = 200
-_WAIT_SECONDS: Final = 15.0
-_AT_ONCE: Final = BoundedSemaphore(2)
-
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """What was found; `problem`: why nothing was."""
-
-    plan: TopicsPlan | None = None
-    problem: str = ""
-
-
-def find_drift(sources: Sources, name: str) -> Drift:
-    """The plan that `contexture topics plan` shows, of one publication."""
-    publication = sources.publications.get(name)
-    if publication is None:
-        return Drift(problem="there is no good publication file of this name")
-    if not _AT_ONCE.acquire(blocking=False):
-        return Drift(problem="the brokers are being asked already: try again in some seconds")
-    try:
-        [(connection, want)] = wanted(sources.home, [publication]).items()
-        settings = kafka_settings(connection)
-        return Drift(plan_topics(settings, want.specs, frozenset(want.keyed), wait_seconds=_WAIT_SECONDS))
-    except ContextureError as error:
-        return Drift(problem=str(error))
-    finally:
-        _AT_ONCE.release()
-
 
 report_router = APIRouter()
 
@@ -204,8 +172,10 @@ def _rows(landing: StoredFolder, name: str) -> Iterator[SampleEntity]:
 
 
 _IDENTITIES = 10
+_Ordinal = Annotated[int, Path(ge=0, le=2**63 - 1)]
 _JUST_NOW = timedelta(hours=1)
 
+log = logging.getLogger(__name__)
 router = APIRouter(default_response_class=HTMLResponse)
 
 
@@ -228,7 +198,8 @@ def show_publication(visitor: CurrentVisitor, name: str, done: str = "") -> str:
         visitor.places,
         name=name,
         detail=found,
-        last_run_steps=visitor.steps(name, found.line.last_run),
+        progress=progress_of(visitor, name),
+        now=visitor.sources.now,
         may_act=visitor.may_act(name),
         tested=[each for each in found.connections if visitor.may_test(each)],
         done=action,
@@ -259,9 +230,8 @@ def show_runs(visitor: CurrentVisitor, name: str, page: PageNumber = 1) -> str:
 
 @router.get("/publications/{name}/topics/drift")
 def show_drift(visitor: CurrentVisitor, name: str) -> str:
-    """How its topics differ from what its file says."""
-    found = find_drift(visitor.sources, visitor.publication(name))
-    return render("drift", visitor.places, name=name, drift=found, shown=SHOWN)
+    """How its topics differ from what its file says: the brokers are asked after the page is shown."""
+    return render("drift", visitor.places, name=visitor.publication(name))
 
 
 @router.get("/publications/{name}/samples")
@@ -278,11 +248,30 @@ def show_quality(visitor: CurrentVisitor, name: str) -> str:
     return render("quality", visitor.places, name=name, quality=found)
 
 
+_FilterText = Annotated[str, Query(max_length=200)]
+
+
 @router.get("/publications/{name}/quarantine")
-def show_quarantine(visitor: CurrentVisitor, name: str, page: PageNumber = 1) -> str:
-    """What its rules hold back."""
-    found = quarantines(visitor.sources, visitor.publication(name), page=page)
-    return render("quarantine", visitor.places, name=name, quarantines=found, may_act=visitor.may_act(name))
+def show_quarantine(
+    visitor: CurrentVisitor, name: str, page: PageNumber = 1, rule: _FilterText = "", text: _FilterText = ""
+) -> str:
+    """What its rules quarantined."""
+    which = QuarantineFilter(rule.strip(), text.strip())
+    found = quarantines(visitor.sources, visitor.publication(name), page=page, which=which)
+    may_act = visitor.may_act(name)
+    return render("quarantine", visitor.places, name=name, quarantines=found, which=which, may_act=may_act)
+
+
+@router.get("/publications/{name}/quarantine/{outbox}/{ordinal}")
+def show_refused_entity(visitor: CurrentVisitor, name: str, outbox: str, ordinal: _Ordinal) -> str:
+    """One quarantined entity with its content, for users who may act on the publication."""
+    visitor.require_action_right(name)
+    store = visitor.sources.home.publication(name)
+    found = find_refused_entity(store, outbox, ordinal) if outbox.isalnum() else None
+    if found is None:
+        raise HTTPException(404, "there is no such event in quarantine: retention may have removed it")
+    log.info("%r read event %d in the quarantine of %s, outbox %s", visitor.user, ordinal, name, outbox)
+    return render("refused", visitor.places, name=name, refused=found)
 
 
 @router.get("/publications/{name}/dead-letters")

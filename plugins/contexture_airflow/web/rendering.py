@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Final
@@ -44,6 +44,10 @@ class Places:
         given = {key: value for key, value in query.items() if value is not None}
         return f"{path}?{urlencode(given)}" if given else path
 
+    def trends(self, names: Iterable[str]) -> str:
+        """The charts of publications in the overview."""
+        return f"{self.root}/trends?{urlencode([('name', name) for name in names])}"
+
     def action(self, name: str, action: str, outbox: str | None = None) -> str:
         """The page that asks whether something is to be done."""
         return self.publication(name, f"actions/{action}", outbox=outbox)
@@ -55,6 +59,10 @@ class Places:
     def report(self, name: str, outbox: str, file: str = "index.html") -> str:
         """A file of an outbox's data quality report."""
         return self.publication(name, f"reports/{quote(outbox, safe='')}/{file}")
+
+    def refused(self, name: str, outbox: str, ordinal: int) -> str:
+        """A quarantined event with its content."""
+        return self.publication(name, f"quarantine/{quote(outbox, safe='')}/{ordinal}")
 
     def export(self, name: str, form: str, run: str | None = None) -> str:
         """The data quality of a publication's last runs as a file, or of one run, by its outbox; `form`: html, json."""
@@ -113,6 +121,8 @@ def _environment() -> Environment:
         "minute": _minute,
         "size": _size,
         "seconds": _seconds,
+        "duration": _duration,
+        "short": _short,
     }
     environment.globals |= {
         "statuses": STATUSES,
@@ -152,3 +162,23 @@ def _seconds(value: float | None) -> str:
         return f"{value:.1f} s"
     minutes, seconds = divmod(round(value), 60)
     return f"{minutes} min {seconds} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _duration(value: float | None) -> str:
+    """Returns a time span in the two largest units that matter: `45 s`, `12 min`, `3 h 5 min`, `2 d 4 h`."""
+    if value is None:
+        return "-"
+    seconds = round(value)
+    for size, unit, smaller, name in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min")):
+        if seconds >= size:
+            rest = seconds % size // smaller
+            return f"{seconds // size} {unit}" + (f" {rest} {name}" if rest else "")
+    return f"{seconds // 60} min" if seconds >= 60 else f"{seconds} s"
+
+
+def _short(value: int) -> str:
+    """Returns a round number of a scale: `500`, `2k`, `1.5M`."""
+    for size, unit in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if value >= size:
+            return f"{value / size:.3g}{unit}"
+    return str(value)

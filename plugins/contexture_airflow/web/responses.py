@@ -13,7 +13,7 @@ from contexture.storage.publication_store import PublicationStore
 from contexture_airflow.web.asgi import Application, Message, Receive, Send
 
 POLICY: Final = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'self'"
 )
 """For pages of ours: what they show comes from anyone, and must never run."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import takewhile
 
 from contexture.errors import ConfigurationError, DefectError
 from contexture.monitoring.history import ALL_TRANSACTIONS, TransactionFilter
@@ -100,12 +102,14 @@ class StepTime:
 
     Attributes:
         map_index: of several shards, the one whose log shows most: the first of those that `state` is of.
+        started_at: of several shards, when the first of them started.
     """
 
     task: str
     state: str
     seconds: float | None
     map_index: int | None = None
+    started_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +183,14 @@ def connections(sources: Sources, name: str) -> tuple[str, ...]:
 def configuration(sources: Sources, name: str) -> tuple[ResolvedKey, ...]:
     """The keys of a publication with their defaults; what looks like a secret is covered."""
     publication = sources.publications.get(name)
-    return tuple(_covered(key) for key in resolve_keys(publication)) if publication else ()
+    keys = [_covered(key) for key in resolve_keys(publication)] if publication else []
+    return tuple(_mark_section(key, keys[place + 1 :]) if key.value is None else key for place, key in enumerate(keys))
+
+
+def _mark_section(section: ResolvedKey, following: Sequence[ResolvedKey]) -> ResolvedKey:
+    """Returns the line of a section; it counts as a default where every key in the section has its default."""
+    keys = takewhile(lambda key: key.depth > section.depth, following)
+    return replace(section, is_default=all(key.is_default for key in keys if key.value is not None))
 
 
 def transactions(sources: Sources, name: str, which: TransactionFilter, *, page: int) -> TransactionTable:

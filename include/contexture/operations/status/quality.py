@@ -6,15 +6,19 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
+from typing import Final
 
+from contexture.errors import ConfigurationError, DefectError
 from contexture.monitoring.rows import RunRow
 from contexture.operations.status.charts import Chart, draw_chart
 from contexture.operations.status.sources import Sources, manifest
 from contexture.storage.manifests import Manifest
 from contexture.storage.publication_store import PublicationStore
 
-RUNS = 40
-_READERS = 8
+RUNS: Final = 40
+TREND_RUNS: Final = 20
+_READERS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,62 @@ def quality_over_time(sources: Sources, name: str) -> QualityOverTime:
         found = readers.map(lambda row: _quality(sources.home.publication(name), row), rows)
         runs = tuple(each for each in found if each is not None)
     return QualityOverTime(runs, _plots(runs[::-1]), sources.tables.problem)
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """The records and the quarantine of a publication's last runs."""
+
+    name: str
+    records: Chart
+    quarantined: Chart
+
+
+def find_trends(sources: Sources, names: Sequence[str]) -> tuple[Trend, ...]:
+    """Returns the trends of publications, as far as the outboxes of their last runs are stored.
+
+    Raises:
+        RetriableError: the storage did not respond.
+    """
+    with sources.tables.one_connection():
+        runs = [
+            sources.tables.ask(lambda history, name=name: history.runs(name, limit=TREND_RUNS), ()) for name in names
+        ]
+    with ThreadPoolExecutor(_READERS) as readers:
+        return tuple(readers.map(lambda name, rows: _trend(sources.home.publication(name), rows), names, runs))
+
+
+def _trend(store: PublicationStore, rows: Sequence[RunRow]) -> Trend:
+    found = [(row, _counts(store, row.outbox)) for row in reversed(rows) if row.outbox is not None]
+    known = [(row, counts) for row, counts in found if counts is not None]
+    times = [f"{row.started_at:%m-%d %H:%M}" for row, _ in known] or [""]
+    charts = (
+        draw_chart(
+            title,
+            [
+                (f"{row.started_at:%Y-%m-%d %H:%M}, {row.state}: {counts[place]:,}", counts[place], state or row.state)
+                for row, counts in known
+            ],
+            first=times[0],
+            last=times[-1],
+        )
+        for place, title, state in ((0, "Records", ""), (1, "Quarantined", "waiting"))
+    )
+    return Trend(store.name, *charts)
+
+
+def _counts(store: PublicationStore, outbox: str) -> tuple[int, int] | None:
+    try:
+        return _counts_of_manifest(store, outbox)
+    except (ConfigurationError, DefectError):
+        return None
+
+
+@lru_cache(maxsize=100_000)
+def _counts_of_manifest(store: PublicationStore, outbox: str) -> tuple[int, int]:
+    # It never changes, and the overview draws hundreds of them.
+    found = store.outboxes.manifest(outbox)
+    return found.records, found.quarantined_entities
 
 
 def _plots(runs: Sequence[RunQuality]) -> tuple[Chart, ...]:
