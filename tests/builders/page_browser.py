@@ -41,16 +41,20 @@ class FakeAirflow:
         self.others = dags
         self.paused = paused
         self.questions: dict[str, OpenQuestion] = {}
+        self.active: set[str] = set()
+        self.started: dict[str, tuple[StepTime, ...]] = {}
 
     def dags(self, user: Any) -> Mapping[str, DagFacts]:
         seen = [name for name in self.names if user in {"ana", "eve"} or name == "buses"]
         facts = {name: PAUSED if name in self.paused else RESTING for name in seen}
-        return {name: replace(known, question=self.questions.get(name)) for name, known in facts.items()}
+        return {
+            name: replace(known, question=self.questions.get(name), active=name in self.active)
+            for name, known in facts.items()
+        }
 
     def steps(self, publication: str, run_ids: Sequence[str]) -> Mapping[str, tuple[StepTime, ...]]:
-        return {
-            run_id: (StepTime("stage", "success", 12.5), StepTime("publish", "failed", 61.0, 1)) for run_id in run_ids
-        }
+        usual = (StepTime("stage", "success", 12.5), StepTime("publish", "failed", 61.0, 1))
+        return {run_id: self.started.get(publication, usual) for run_id in run_ids}
 
     def name(self, user: Any) -> str:
         return str(user)

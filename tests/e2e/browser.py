@@ -74,6 +74,11 @@ class Browser:
         self.driver = driver
         self._url = url
 
+    @property
+    def address(self) -> str:
+        """The address that the window was opened for."""
+        return self._url
+
     def log_in(self, login: Login) -> None:
         """Logs out the last user, opens the page of the navigation, and logs in by the form that appears instead."""
         self.driver.switch_to.default_content()

@@ -1,9 +1,13 @@
-"""The page in windows of a browser, from a phone to a wide screen: nothing sticks out, and words stay whole."""
+"""The page in windows of a browser, from a phone to a wide screen: nothing overflows, and anyone can read it."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from datetime import timedelta
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,10 +18,11 @@ pytest.importorskip("airflow.sdk")
 from builders.attempts import failed_send  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import Browser as Client  # noqa: E402
+from builders.page_world import AIR, page_world  # noqa: E402
 from contexture.monitoring import RunTables, TransactionRow, TransactionStatus  # noqa: E402
 from contexture.storage.home import Home  # noqa: E402
 from contexture_airflow.web import mount  # noqa: E402
-from e2e.browser import browser, missing  # noqa: E402
+from e2e.browser import Browser, browser, missing  # noqa: E402
 
 FILE = """
 name: vehicles
@@ -99,3 +104,153 @@ def test_the_overview_shows_all_its_columns_in_a_window_beside_airflow_s_navigat
         window.driver.get((pages / "overview.html").as_uri())
         window.picture(f"overview-{width}")
         assert window.ask(CUT_OFF) == []
+
+
+OVERFLOWS = """
+const wide = document.documentElement.scrollWidth > innerWidth ? ["the page"] : [];
+return wide.concat([...document.querySelectorAll("main *")]
+  .filter(each => !each.closest(".wide, .hidden, svg, pre, thead") && each.getBoundingClientRect().right > innerWidth)
+  .map(each => each.tagName + " " + each.className + " " + each.textContent.slice(0, 40)))"""
+WINDOWS = {390: 844, 1280: 900, 1920: 1080}
+SHOWN = {
+    "overview": "",
+    "running": "publications/city-vehicles",
+    "stopped": "publications/waste-containers",
+    "quarantine": f"publications/{AIR}/quarantine",
+    "refused": f"publications/{AIR}/quarantine/outbox9/1",
+    "quality": f"publications/{AIR}/quality",
+    "runs": "publications/parking/runs",
+    "topics": "publications/parking/topics",
+    "transactions": "publications/parking/transactions",
+    "drift": "publications/parking/topics/drift",
+    "confirm": "publications/parking/actions/run",
+}
+RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A window on the page of an installation, as a user who may do everything."""
+    if missing():
+        pytest.skip(missing())
+    folder = tmp_path_factory.mktemp("world")
+    with pytest.MonkeyPatch.context() as changes:
+        changes.setenv("CONTEXTURE_HOME", str(folder / "home"))
+        changes.setenv("CONTEXTURE_PUBLICATIONS", str(folder / "publications"))
+        changes.delenv("CONTEXTURE_DATABASE", raising=False)
+        with page_world(folder).serve() as address, browser(address, folder) as opened:
+            opened.driver.execute_cdp_cmd("Network.enable", {})
+            opened.driver.execute_cdp_cmd("Network.setExtraHTTPHeaders", {"headers": {"x-user": "ana"}})
+            yield opened
+
+
+def show(window: Browser, path: str, width: int = 1280, theme: str = "light") -> None:
+    """Opens a page in a window of this width, and waits until everything is loaded."""
+    size = {"width": width, "height": WINDOWS[width], "deviceScaleFactor": 1, "mobile": width < 700}
+    window.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    window.theme(theme)
+    window.driver.get(f"{window.address}/{path}")
+    window.await_gone("[aria-busy]")
+
+
+@pytest.mark.parametrize("width", WINDOWS)
+@pytest.mark.parametrize("name", SHOWN)
+def test_nothing_overflows(window: Browser, name: str, width: int) -> None:
+    show(window, SHOWN[name], width)
+    window.picture(f"{name}-{width}")
+    assert window.ask(OVERFLOWS) == []
+
+
+def test_on_a_phone_the_overview_is_a_list_of_cards(window: Browser) -> None:
+    show(window, "", 390)
+    cards = window.ask("return [...document.querySelectorAll('.overview tbody tr')].map(each => each.innerText)")
+    assert [card.split("\n")[0] for card in cards] == [
+        "waste-containers",
+        "air-quality-stations-of-the-metropolitan-area",
+        "city-vehicles",
+        "streetlights",
+        "parking",
+    ]
+    assert "late by 30 min" in cards[1]
+    edges = (
+        "return [...document.querySelectorAll('.overview tbody tr')].map(each => each.getBoundingClientRect().width)"
+    )
+    assert {round(width) for width in window.ask(edges)} == {358}
+
+
+def test_charts_fill_their_width_and_each_column_says_its_run(window: Browser) -> None:
+    show(window, "publications/parking")
+    labels = window.ask("return [...document.querySelectorAll('#records-parking title')].map(each => each.textContent)")
+    assert labels == [
+        "2026-03-01 11:46, succeeded: 297",
+        "2026-03-01 11:51, succeeded: 394",
+        "2026-03-01 11:56, succeeded: 491",
+    ]
+    spread = """
+    const all = document.querySelector("#records-parking svg").getBoundingClientRect();
+    const last = [...document.querySelectorAll("#records-parking rect.whole")].pop().getBoundingClientRect();
+    return (all.right - last.right) / all.width"""
+    assert window.ask(spread) < 0.11
+
+
+def test_a_run_shows_its_progress_and_is_loaded_again(window: Browser) -> None:
+    show(window, "publications/city-vehicles")
+    assert "publish for 30 s" in window.text
+    assert "620 of 1,240 records" in window.text
+    assert "about 30 s left" in window.text
+    window.ask("document.querySelector('#now').firstElementChild.textContent = 'old'")
+    window.await_text("publish for 30 s")
+
+
+def test_a_part_that_can_not_be_loaded_says_so_and_is_loaded_on_request(window: Browser) -> None:
+    window.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/topics/drift/plan"]})
+    try:
+        show(window, SHOWN["drift"])
+        window.await_text("This part could not be loaded.")
+    finally:
+        window.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
+    window.press("button", "Load it again")
+    window.await_text("there is no Airflow connection")
+
+
+def test_defaults_of_the_configuration_are_hidden_until_requested(window: Browser) -> None:
+    show(window, "publications/parking")
+    assert "name: parking" not in window.text
+    window.press("summary", "The file")
+    assert "name: parking" in window.await_text("Show the defaults too")
+    assert "archive_days" not in window.text
+    window.press(".configuration label")
+    window.await_text("archive_days: 30  # default")
+
+
+@pytest.mark.skipif(find_spec("selenium_axe_python") is None, reason="axe-core not installed")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", SHOWN)
+def test_pages_follow_the_rules_of_accessibility(window: Browser, name: str, theme: str) -> None:
+    show(window, SHOWN[name], theme=theme)
+    window.ask("document.querySelectorAll('details').forEach(each => each.open = true)")
+    if theme == "dark":
+        window.picture(f"{name}-dark")
+    assert broken_rules(window) == []
+
+
+@pytest.mark.skipif(find_spec("selenium_axe_python") is None, reason="axe-core not installed")
+@pytest.mark.parametrize("name", ["overview", "running", "quarantine"])
+def test_pages_on_a_phone_follow_the_rules_of_accessibility(window: Browser, name: str) -> None:
+    show(window, SHOWN[name], 390)
+    assert broken_rules(window) == []
+
+
+def broken_rules(window: Browser) -> list[str]:
+    """The rules of axe-core that a page breaks, each with its first element."""
+    found = find_spec("selenium_axe_python")
+    assert found is not None
+    assert found.submodule_search_locations is not None
+    script = Path(found.submodule_search_locations[0]) / "axe-core" / "axe.min.js"
+    window.driver.execute_script(script.read_text())
+    window.driver.set_script_timeout(60)
+    options: dict[str, Any] = {"runOnly": {"type": "tag", "values": RULES}, "resultTypes": ["violations"]}
+    answer = window.driver.execute_async_script(
+        "axe.run(document, JSON.parse(arguments[0])).then(arguments[1])", json.dumps(options)
+    )
+    return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in answer["violations"]]
