@@ -77,6 +77,14 @@ def page_world(folder: Path) -> Browser:
 def _browser() -> Browser:
     found = Browser(*DESCRIPTIONS, paused=["streetlights"])
     found.airflow.active.add("city-vehicles")
+    for name in DESCRIPTIONS:
+        tasks = [("settle", 1.1), ("stage", 21.4), ("quality_gate", 1.6), ("publish", 8.2), ("conclude", 1.3)]
+        found.airflow.started[name] = tuple(StepTime(task, "success", seconds) for task, seconds in tasks)
+    found.airflow.started["waste-containers"] = (
+        *found.airflow.started["parking"][:3],
+        StepTime("publish", "failed", 61.0, 0),
+        StepTime("conclude", "upstream_failed", 0.0),
+    )
     found.airflow.started["city-vehicles"] = (
         StepTime("settle", "success", 1.2, None, NOON - timedelta(seconds=82)),
         StepTime("stage", "success", 48.0, None, NOON - timedelta(seconds=80)),
@@ -88,6 +96,7 @@ def _browser() -> Browser:
 
 def _runs(home: Home, name: str, *, count: int, first: Any, quarantined: bool = False) -> list[dict[str, Any]]:
     rows = []
+    outboxes = home.publication(name).outboxes
     for number in range(1, count + 1):
         made = outbox(home, publication(name=name), number, [records("a")])
         amount = 200 + 97 * number % 1_100
@@ -98,12 +107,16 @@ def _runs(home: Home, name: str, *, count: int, first: Any, quarantined: bool = 
             update={
                 "shards": (shard,),
                 "read": amount + 5,
+                "accepted": amount,
                 "quarantined": refused,
                 "quarantined_entities": sum(refused.values()),
                 "received_to": at,
             }
         )
         home.write(PublicationPaths(name).manifest(made.outbox), changed.to_json())
+        outboxes.set_status(made.outbox, "approved", reason="every critical expectation holds")
+        if number < 20:
+            outboxes.set_status(made.outbox, "concluded", reason="everything is in Kafka")
         started = milliseconds(at)
         rows.append(
             {
@@ -120,9 +133,14 @@ def _runs(home: Home, name: str, *, count: int, first: Any, quarantined: bool = 
                 "ended_ms": started + 40_000 + 3_000 * number,
             }
         )
-    last = first + timedelta(minutes=5 * (count - 1))
+    concluded = min(count, 19)
+    last = first + timedelta(minutes=5 * (concluded - 1))
     pointer = StatePointer(
-        concluded_at=last, outbox=f"outbox{count}", sequence=count, identities=48_210, watermark=last.isoformat()
+        concluded_at=last,
+        outbox=f"outbox{concluded}",
+        sequence=concluded,
+        identities=48_210,
+        watermark=last.isoformat(),
     )
     home.publication(name).state.commit(pointer)
     return rows

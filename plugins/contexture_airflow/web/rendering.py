@@ -119,6 +119,7 @@ def _environment() -> Environment:
         "number": _number,
         "moment": _moment,
         "minute": _minute,
+        "day": _day,
         "size": _size,
         "seconds": _seconds,
         "duration": _duration,
@@ -144,6 +145,10 @@ def _moment(value: datetime | None) -> str:
 
 def _minute(value: datetime | None) -> str:
     return "-" if value is None else f"{value.astimezone(UTC):%Y-%m-%d %H:%M}"
+
+
+def _day(value: datetime) -> str:
+    return f"{value.astimezone(UTC):%m-%d %H:%M}"
 
 
 def _size(value: int | None) -> str:

@@ -12,6 +12,7 @@ from contexture.monitoring.rows import RunRow
 from contexture.operations.status.detail import StepTime
 from contexture.operations.status.health import HealthAssessment, OpenQuestion
 from contexture.operations.status.sources import Sources, collect_facts, manifest
+from contexture.publications import SdmxPublication
 from contexture.storage.delivery import most_urgent
 from contexture.storage.manifests import Manifest
 from contexture.storage.publication_store import LandingStore
@@ -64,6 +65,7 @@ class Progress:
         waiting: notifications in the inbox, in files.
         question: what the run waits for.
         next_run_at: when the next scheduled run may start.
+        is_of_registry: whether it reads structures, not entities.
     """
 
     health: HealthAssessment
@@ -77,6 +79,7 @@ class Progress:
     waiting: int = 0
     question: OpenQuestion | None = None
     next_run_at: datetime | None = None
+    is_of_registry: bool = False
 
 
 def find_progress(sources: Sources, name: str, run: RunRow | None, steps: Sequence[StepTime]) -> Progress:
@@ -106,19 +109,29 @@ def find_progress(sources: Sources, name: str, run: RunRow | None, steps: Sequen
         run=run,
         tasks=tasks,
         task=next((step for step in reversed(tasks) if step.state in _AT_WORK), None) if is_going_on else None,
-        read=_read(store.landing(run.run), run, started.get(_READS), last, sources.now) if run else NOTHING,
+        read=_read(store.landing(run.run), run, made, started.get(_READS), last, sources.now) if run else NOTHING,
         sent=_sent(sources, made, started.get(_SENDS)) if made else NOTHING,
         attempt=f"shard {urgent.shard}: {urgent.describe()}" if urgent else "",
         waiting=len(store.inbox.files()),
         question=found.asked.question if found.asked else None,
         next_run_at=found.dag.next_run_at if found.dag and not found.dag.paused else None,
+        is_of_registry=isinstance(sources.publications.get(name), SdmxPublication),
     )
 
 
 _AT_WORK: Final = frozenset({"running", "deferred", "up_for_retry", "queued", "scheduled", "awaiting_input"})
 
 
-def _read(landing: LandingStore, run: RunRow, step: StepTime | None, last: Manifest | None, now: datetime) -> Amount:
+def _read(
+    landing: LandingStore,
+    run: RunRow,
+    made: Manifest | None,
+    step: StepTime | None,
+    last: Manifest | None,
+    now: datetime,
+) -> Amount:
+    if made is not None:
+        return Amount(made.read, made.read)
     try:
         complete = landing.find_manifest()
     except DefectError:

@@ -102,7 +102,7 @@ def _trend(store: PublicationStore, rows: Sequence[RunRow]) -> Trend:
             first=times[0],
             last=times[-1],
         )
-        for place, title, state in ((0, "Records", ""), (1, "Quarantined", "waiting"))
+        for place, title, state in ((0, "Records", ""), (1, "Quarantined", "failed"))
     )
     return Trend(store.name, *charts)
 
