@@ -13,7 +13,15 @@ from contexture.storage.home import Home
 from contexture.storage.schemas import QUARANTINE
 
 
-def refused(storage: Home, outbox_id: str, rules: Mapping[str, int], *, path: str | None = "/4wheels") -> None:
+def refused(
+    storage: Home,
+    outbox_id: str,
+    rules: Mapping[str, int],
+    *,
+    path: str | None = "/4wheels",
+    body: bytes | None = None,
+    message: str = "breaks {rule}",
+) -> None:
     """Writes so many cars that break each of the rules; `path`: their service path, empty for structures."""
     rows = [
         {
@@ -26,7 +34,8 @@ def refused(storage: Home, outbox_id: str, rules: Mapping[str, int], *, path: st
             "received_at": datetime(2026, 3, 1, tzinfo=UTC),
             "rule": rule,
             "severity": "error",
-            "message": f"breaks {rule}",
+            "message": message.format(rule=rule),
+            "body": body,
         }
         for ordinal, (rule, number) in enumerate(
             (rule, number) for rule, count in rules.items() for number in range(count)

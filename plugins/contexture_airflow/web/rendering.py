@@ -148,7 +148,8 @@ def _minute(value: datetime | None) -> str:
 
 
 def _day(value: datetime) -> str:
-    return f"{value.astimezone(UTC):%m-%d %H:%M}"
+    at = value.astimezone(UTC)
+    return f"{at.day} {at:%b %H:%M}"
 
 
 def _size(value: int | None) -> str:

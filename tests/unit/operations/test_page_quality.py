@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,9 +14,15 @@ from builders.layout import PublicationPaths
 from builders.outboxes import NOON, outbox, publication, records
 from builders.quarantines import refused
 from contexture.monitoring import RunTables
-from contexture.operations.status.charts import Chart, Column, draw_chart, scale_of
-from contexture.operations.status.quality import quality_over_time
-from contexture.operations.status.quarantine import SAMPLES, quarantines
+from contexture.operations.status.charts import Chart, Column, draw_chart, name_ends, scale_of
+from contexture.operations.status.quality import find_trends, quality_over_time
+from contexture.operations.status.quarantine import (
+    SAMPLES,
+    QuarantineFilter,
+    RefusedEntity,
+    find_refused_entity,
+    quarantines,
+)
 from contexture.operations.status.sources import Sources, Tables
 from contexture.storage.home import Home
 
@@ -145,6 +152,24 @@ def test_a_scale_ends_with_a_round_number_and_has_its_half(top: int, scale: tupl
     assert scale_of(top) == scale
 
 
+def test_the_ends_of_a_chart_name_a_day_once() -> None:
+    assert name_ends(NOON, NOON + timedelta(minutes=5)) == ("1 Mar 12:00", "12:05")
+    assert name_ends(NOON, NOON + timedelta(days=1)) == ("1 Mar 12:00", "2 Mar 12:00")
+
+
+def test_trends_are_of_the_runs_whose_outboxes_are_stored(storage, store):
+    for sequence, quarantined in ((1, 0), (2, 4), (3, 0)):
+        ran(storage, store, sequence, failed={}, quarantined=quarantined)
+    storage.remove("vehicles/outbox/outbox3")
+    store.insert_run("vehicles", "run4", run_id="run4", mode="changes", sequence=4)
+    [found, empty] = find_trends(sources(storage, store), ["vehicles", "buses"])
+    assert (found.name, found.records.top, found.quarantined.scale) == ("vehicles", 1, (4, 2, 0))
+    assert [column.label.split(", ")[1] for column in found.quarantined.columns] == ["succeeded: 0", "succeeded: 4"]
+    assert [column.state for column in found.quarantined.columns] == ["never", "failed"]
+    assert [column.state for column in found.records.columns] == ["succeeded", "succeeded"]
+    assert (empty.name, empty.records.columns, empty.quarantined.columns) == ("buses", (), ())
+
+
 def test_what_is_held_back_is_counted_by_rule_with_a_few_identities(storage):
     for sequence in (1, 2):
         outbox(storage, publication(), sequence, [records("a")])
@@ -179,3 +204,64 @@ def test_what_was_tried_again_is_held_back_no_more(storage):
 def test_a_quarantine_whose_outbox_is_gone_is_left_out(storage):
     refused(storage, "outbox1", {"datetime": 1})
     assert quarantines(sources(storage), "vehicles", page=1).lines == ()
+
+
+@pytest.mark.parametrize(
+    ("which", "found"),
+    [
+        (QuarantineFilter(rule="datetime"), [("outbox2", 2), ("outbox1", 1)]),
+        (QuarantineFilter(rule="number-string"), [("outbox2", 8)]),
+        (QuarantineFilter(rule="number"), []),
+        (QuarantineFilter(text="CAR7"), [("outbox2", 1)]),
+        (QuarantineFilter(text="4WHEELS"), [("outbox2", 10), ("outbox1", 1)]),
+        (QuarantineFilter(text="breaks date"), [("outbox2", 2), ("outbox1", 1)]),
+        (QuarantineFilter(rule="datetime", text="car1"), [("outbox2", 1)]),
+        (QuarantineFilter(text="100%"), []),
+    ],
+)
+def test_a_filter_chooses_rows_by_rule_identity_and_message(
+    storage: Home, which: QuarantineFilter, found: list[tuple[str, int]]
+) -> None:
+    for sequence in (1, 2):
+        outbox(storage, publication(), sequence, [records("a")])
+    refused(storage, "outbox1", {"datetime": 1})
+    refused(storage, "outbox2", {"datetime": 2, "number-string": SAMPLES + 3})
+    chosen = quarantines(sources(storage), "vehicles", page=1, which=which)
+    assert [(line.outbox, line.events) for line in chosen.lines] == found
+    assert chosen.paging.total == len(found)
+    shown = [rule for line in chosen.lines for rule in line.rules]
+    assert [len(rule.samples) for rule in shown] == [rule.rows for rule in shown]
+
+
+def test_a_refused_entity_is_shown_with_the_values_that_its_rules_name(storage: Home) -> None:
+    outbox(storage, publication(), 1, [records("a")])
+    body = b'{"id": "car1", "speed": {"type": "Number", "value": "12"}}'
+    refused(
+        storage, "outbox1", {"datetime": 1, "number-string": 1}, body=body, message="'speed' has the text '12': {rule}"
+    )
+    store = storage.publication("vehicles")
+    assert find_refused_entity(store, "outbox1", 1) == RefusedEntity(
+        outbox="outbox1",
+        identity="/4wheels car0 car",
+        received_at=datetime(2026, 3, 1, tzinfo=UTC),
+        violations=(("number-string", "error", "'speed' has the text '12': number-string"),),
+        values=(("speed", '{\n  "type": "Number",\n  "value": "12"\n}'),),
+        content='{\n  "id": "car1",\n  "speed": {\n    "type": "Number",\n    "value": "12"\n  }\n}',
+        is_cut=False,
+    )
+    assert find_refused_entity(store, "outbox1", 2) is None
+    assert find_refused_entity(store, "outbox2", 1) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "content", "is_cut"),
+    [(None, "", False), (b"<a>\xff</a>", "<a>\ufffd</a>", False), (b"x" * 20_001, "x" * 20_000, True)],
+)
+def test_content_that_is_no_json_is_shown_as_text(
+    storage: Home, body: bytes | None, content: str, is_cut: bool
+) -> None:
+    outbox(storage, publication(), 1, [records("a")])
+    refused(storage, "outbox1", {"datetime": 1}, body=body)
+    found = find_refused_entity(storage.publication("vehicles"), "outbox1", 0)
+    assert found is not None
+    assert (found.values, found.content, found.is_cut) == ((), content, is_cut)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 COLUMNS: Final = 40
@@ -81,6 +82,12 @@ def draw_chart(
         HEIGHT,
     )
     return Chart(title, top, scale, columns, first, last)
+
+
+def name_ends(first: datetime, last: datetime) -> tuple[str, str]:
+    """Returns the words for the times of the first and the last column: `1 Mar 11:46`, and `11:56` of the same day."""
+    begin, end = (f"{at.day} {at:%b %H:%M}" for at in (first, last))
+    return begin, f"{last:%H:%M}" if first.date() == last.date() else end
 
 
 def place_columns(heights: Sequence[tuple[float, str, str]], chart_height: float) -> tuple[Column, ...]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from contexture.errors import ConfigurationError, DefectError
 from contexture.monitoring.rows import RunRow
-from contexture.operations.status.charts import Chart, draw_chart
+from contexture.operations.status.charts import Chart, draw_chart, name_ends
 from contexture.operations.status.sources import Sources, manifest
 from contexture.storage.manifests import Manifest
 from contexture.storage.publication_store import PublicationStore
@@ -91,7 +91,7 @@ def find_trends(sources: Sources, names: Sequence[str]) -> tuple[Trend, ...]:
 def _trend(store: PublicationStore, rows: Sequence[RunRow]) -> Trend:
     found = [(row, _counts(store, row.outbox)) for row in reversed(rows) if row.outbox is not None]
     known = [(row, counts) for row, counts in found if counts is not None]
-    times = [f"{row.started_at:%m-%d %H:%M}" for row, _ in known] or [""]
+    first, last = name_ends(known[0][0].started_at, known[-1][0].started_at) if known else ("", "")
     charts = (
         draw_chart(
             title,
@@ -99,8 +99,8 @@ def _trend(store: PublicationStore, rows: Sequence[RunRow]) -> Trend:
                 (f"{row.started_at:%Y-%m-%d %H:%M}, {row.state}: {counts[place]:,}", counts[place], state or row.state)
                 for row, counts in known
             ],
-            first=times[0],
-            last=times[-1],
+            first=first,
+            last=last,
         )
         for place, title, state in ((0, "Records", ""), (1, "Quarantined", "failed"))
     )
@@ -134,9 +134,9 @@ def _plots(runs: Sequence[RunQuality]) -> tuple[Chart, ...]:
 
 
 def _draw(title: str, values: Sequence[tuple[RunQuality, int, str]]) -> Chart:
-    times = [f"{run.at:%Y-%m-%d %H:%M}" for run, _, _ in values] or [""]
+    first, last = name_ends(values[0][0].at, values[-1][0].at) if values else ("", "")
     labelled = [(_said(run, number), number, state) for run, number, state in values]
-    return draw_chart(title, labelled, first=times[0], last=times[-1])
+    return draw_chart(title, labelled, first=first, last=last)
 
 
 def _said(run: RunQuality, value: int) -> str:
