@@ -134,7 +134,7 @@ class Browser:
 
     def get(self, path: str, user: str | None = "ana", **query: Any) -> Any:
         headers = {"x-user": user} if user else {}
-        return self._client.get(f"{self._root}/{path}", headers=headers, params=query, follow_redirects=False)
+        return self._client.get(f"{self._root}/{path}", headers=headers, params=query or None, follow_redirects=False)
 
     def post(
         self, path: str, user: str | None = "ana", *, headers: Mapping[str, str] | None = None, **form: Any

@@ -376,7 +376,7 @@ def test_quarantined_events_are_shown_without_content_and_tried_again_by_rule(br
     assert "/4wheels car&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt; car" in listed
     assert "2 events are quarantined" in listed
     assert (
-        "2 events of outbox <code>outbox1</code> are held back"
+        "2 events of outbox <code>outbox1</code> are quarantined"
         in browser.get("publications/vehicles/actions/retry-quarantine", outbox="outbox1").text
     )
     assert "secret-plate" not in listed
