@@ -232,6 +232,8 @@ def test_the_quarantine_is_filtered_by_rule_and_text(refusing: Browser) -> None:
     assert shown(rule="datetime") == ["/4wheels car0 car"]
     assert shown(text="CAR1") == ["/4wheels car1 car"]
     assert shown(text=" car1 ", rule="datetime") == []
+    found = refusing.get("api/publications/vehicles/quarantine", "eve", text="car1").json()
+    assert [rule["samples"][0][0] for line in found["lines"] for rule in line["rules"]] == ["/4wheels car1 car"]
     nothing = refusing.get("publications/vehicles/quarantine", text=ATTACK + "none").text
     assert "Nothing in quarantine is like this." in nothing
     assert "<script>alert" not in nothing

@@ -9,12 +9,12 @@ from fastapi import APIRouter
 from contexture.operations.status import detail
 from contexture.operations.status.dead_letters import dead_letter_page
 from contexture.operations.status.health import PublicationHealth
-from contexture.operations.status.progress import Progress
+from contexture.operations.status.progress import RunProgress
 from contexture.operations.status.quality import quality_over_time
 from contexture.operations.status.quarantine import quarantines
 from contexture.operations.status.status import StatusReport, statuses
 from contexture_airflow.web.fragments import progress_of
-from contexture_airflow.web.transaction_filter import RequestedFilter
+from contexture_airflow.web.transaction_filter import RequestedFilter, RequestedQuarantine
 from contexture_airflow.web.visitor import CurrentVisitor, PageNumber
 
 API: str = "/api"
@@ -36,7 +36,7 @@ def get_publication(visitor: CurrentVisitor, name: str) -> Any:
 
 
 @router.get("/{name}/progress")
-def get_progress(visitor: CurrentVisitor, name: str) -> Progress:
+def get_progress(visitor: CurrentVisitor, name: str) -> RunProgress:
     """What it does now."""
     return progress_of(visitor, name)
 
@@ -60,9 +60,9 @@ def get_topics(visitor: CurrentVisitor, name: str, page: PageNumber = 1) -> Any:
 
 
 @router.get("/{name}/quarantine")
-def get_quarantine(visitor: CurrentVisitor, name: str, page: PageNumber = 1) -> Any:
-    """What its rules hold back."""
-    return quarantines(visitor.sources, visitor.publication(name), page=page)
+def get_quarantine(visitor: CurrentVisitor, name: str, which: RequestedQuarantine, page: PageNumber = 1) -> Any:
+    """What its rules quarantined."""
+    return quarantines(visitor.sources, visitor.publication(name), page=page, which=which)
 
 
 @router.get("/{name}/dead-letters")

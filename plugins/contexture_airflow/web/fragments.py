@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse
 from contexture.errors import ContextureError
 from contexture.kafka.topics import TopicsPlan, plan_topics
 from contexture.operations.actions.topic_plan import wanted
-from contexture.operations.status.progress import Progress, find_progress
+from contexture.operations.status.progress import RunProgress, find_progress
 from contexture.operations.status.quality import find_trends
 from contexture.operations.status.sources import PAGE_SIZE, Sources
 from contexture_airflow.connections.settings import kafka_settings
@@ -29,7 +29,7 @@ _AT_ONCE: Final = BoundedSemaphore(2)
 router = APIRouter(default_response_class=HTMLResponse)
 
 
-def progress_of(visitor: Visitor, name: str) -> Progress:
+def progress_of(visitor: Visitor, name: str) -> RunProgress:
     """Returns what a publication does now."""
     latest = visitor.sources.tables.ask(lambda history: history.latest_runs(), {}).get(visitor.publication(name))
     return find_progress(visitor.sources, name, latest, visitor.steps(name, latest))

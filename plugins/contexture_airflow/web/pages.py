@@ -33,7 +33,7 @@ from contexture.operations.status import detail
 from contexture.operations.status.dead_letters import dead_letter_page
 from contexture.operations.status.health import PublicationHealth
 from contexture.operations.status.quality import quality_over_time
-from contexture.operations.status.quarantine import QuarantineFilter, find_refused_entity, quarantines
+from contexture.operations.status.quarantine import find_refused_entity, quarantines
 from contexture.operations.status.sources import Sources, manifest
 from contexture.publications import NgsiPublication, SdmxPublication
 from contexture.sources.ngsi.notifications.notification import notified_form
@@ -44,7 +44,7 @@ from contexture_airflow.web.actions import ACTIONS, Action
 from contexture_airflow.web.fragments import progress_of
 from contexture_airflow.web.rendering import render
 from contexture_airflow.web.responses import DOCUMENT_POLICY, report_file, verification_file
-from contexture_airflow.web.transaction_filter import Moment, RequestedFilter, address
+from contexture_airflow.web.transaction_filter import Moment, RequestedFilter, RequestedQuarantine, address
 from contexture_airflow.web.visitor import CurrentVisitor, PageNumber, Visitor
 
 report_router = APIRouter()
@@ -248,15 +248,9 @@ def show_quality(visitor: CurrentVisitor, name: str) -> str:
     return render("quality", visitor.places, name=name, quality=found)
 
 
-_FilterText = Annotated[str, Query(max_length=200)]
-
-
 @router.get("/publications/{name}/quarantine")
-def show_quarantine(
-    visitor: CurrentVisitor, name: str, page: PageNumber = 1, rule: _FilterText = "", text: _FilterText = ""
-) -> str:
+def show_quarantine(visitor: CurrentVisitor, name: str, which: RequestedQuarantine, page: PageNumber = 1) -> str:
     """What its rules quarantined."""
-    which = QuarantineFilter(rule.strip(), text.strip())
     found = quarantines(visitor.sources, visitor.publication(name), page=page, which=which)
     may_act = visitor.may_act(name)
     return render("quarantine", visitor.places, name=name, quarantines=found, which=which, may_act=may_act)

@@ -1,4 +1,4 @@
-"""The filter of transactions in an address, as its form and scripts write it."""
+"""The filters of transactions and of the quarantine in an address, as forms and scripts write them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from contexture.monitoring import TransactionStatus
 from contexture.monitoring.history import LAST_NUMBER, LAST_SHARD, TransactionFilter
+from contexture.operations.status.quarantine import QuarantineSearch
 
 _LONGEST_ID: Final = 200
 
@@ -64,6 +65,18 @@ def parse_filter(
 
 RequestedFilter = Annotated[TransactionFilter, Depends(parse_filter)]
 """A route that takes this has the filters of transactions."""
+
+
+_Text = Annotated[str, Query(max_length=_LONGEST_ID)]
+
+
+def parse_quarantine_filter(rule: _Text = "", text: _Text = "") -> QuarantineSearch:
+    """The quarantined rows that an address asks for."""
+    return QuarantineSearch(rule.strip(), text.strip())
+
+
+RequestedQuarantine = Annotated[QuarantineSearch, Depends(parse_quarantine_filter)]
+"""A route that takes this has the filters of the quarantine."""
 
 
 def address(which: TransactionFilter) -> dict[str, Any]:

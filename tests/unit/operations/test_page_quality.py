@@ -18,7 +18,7 @@ from contexture.operations.status.charts import Chart, Column, draw_chart, name_
 from contexture.operations.status.quality import find_trends, quality_over_time
 from contexture.operations.status.quarantine import (
     SAMPLES,
-    QuarantineFilter,
+    QuarantineSearch,
     RefusedEntity,
     find_refused_entity,
     quarantines,
@@ -209,18 +209,18 @@ def test_a_quarantine_whose_outbox_is_gone_is_left_out(storage):
 @pytest.mark.parametrize(
     ("which", "found"),
     [
-        (QuarantineFilter(rule="datetime"), [("outbox2", 2), ("outbox1", 1)]),
-        (QuarantineFilter(rule="number-string"), [("outbox2", 8)]),
-        (QuarantineFilter(rule="number"), []),
-        (QuarantineFilter(text="CAR7"), [("outbox2", 1)]),
-        (QuarantineFilter(text="4WHEELS"), [("outbox2", 10), ("outbox1", 1)]),
-        (QuarantineFilter(text="breaks date"), [("outbox2", 2), ("outbox1", 1)]),
-        (QuarantineFilter(rule="datetime", text="car1"), [("outbox2", 1)]),
-        (QuarantineFilter(text="100%"), []),
+        (QuarantineSearch(rule="datetime"), [("outbox2", 2), ("outbox1", 1)]),
+        (QuarantineSearch(rule="number-string"), [("outbox2", 8)]),
+        (QuarantineSearch(rule="number"), []),
+        (QuarantineSearch(text="CAR7"), [("outbox2", 1)]),
+        (QuarantineSearch(text="4WHEELS"), [("outbox2", 10), ("outbox1", 1)]),
+        (QuarantineSearch(text="breaks date"), [("outbox2", 2), ("outbox1", 1)]),
+        (QuarantineSearch(rule="datetime", text="car1"), [("outbox2", 1)]),
+        (QuarantineSearch(text="100%"), []),
     ],
 )
 def test_a_filter_chooses_rows_by_rule_identity_and_message(
-    storage: Home, which: QuarantineFilter, found: list[tuple[str, int]]
+    storage: Home, which: QuarantineSearch, found: list[tuple[str, int]]
 ) -> None:
     for sequence in (1, 2):
         outbox(storage, publication(), sequence, [records("a")])

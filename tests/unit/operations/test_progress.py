@@ -17,7 +17,7 @@ from builders.outboxes import NOON, outbox, publication, records
 from contexture.monitoring import RunRow, RunTables, TransactionRow, TransactionStatus
 from contexture.operations.status.detail import StepTime
 from contexture.operations.status.health import DagFacts
-from contexture.operations.status.progress import NOTHING, Amount, Progress, find_progress, remaining_seconds
+from contexture.operations.status.progress import NOTHING, Amount, RunProgress, find_progress, remaining_seconds
 from contexture.operations.status.sources import Sources, Tables
 from contexture.storage.home import Home
 from contexture.storage.schemas import LANDING
@@ -50,7 +50,7 @@ def run(outbox_id: str | None = None, *, state: str = "running", mode: str = "fu
 
 def progress(
     home: Home, dag: DagFacts, latest: RunRow | None, *steps: StepTime, tables: RunTables | None = None
-) -> Progress:
+) -> RunProgress:
     sources = Sources(home, Tables(tables), {"vehicles": publication()}, {"vehicles": dag}, NOON)
     return find_progress(sources, "vehicles", latest, steps)
 

@@ -50,7 +50,7 @@ NOTHING: Final = Amount()
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RunProgress:
     """What a publication does now.
 
     Attributes:
@@ -82,7 +82,7 @@ class Progress:
     is_of_registry: bool = False
 
 
-def find_progress(sources: Sources, name: str, run: RunRow | None, steps: Sequence[StepTime]) -> Progress:
+def find_progress(sources: Sources, name: str, run: RunRow | None, steps: Sequence[StepTime]) -> RunProgress:
     """Returns what a publication does now.
 
     Args:
@@ -103,7 +103,7 @@ def find_progress(sources: Sources, name: str, run: RunRow | None, steps: Sequen
     made = manifest(store, run.outbox) if run else None
     urgent = most_urgent([send for outbox in found.stored.pending for send in outbox.sends])
     last = manifest(store, found.stored.pointer.outbox)
-    return Progress(
+    return RunProgress(
         health=found.judged,
         active=active,
         run=run,

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from contexture.errors import ConfigurationError, DefectError
+from contexture.monitoring.history import History
 from contexture.monitoring.rows import RunRow
 from contexture.operations.status.charts import Chart, draw_chart, name_ends
 from contexture.operations.status.sources import Sources, manifest
@@ -80,10 +81,13 @@ def find_trends(sources: Sources, names: Sequence[str]) -> tuple[Trend, ...]:
     Raises:
         RetriableError: the storage did not respond.
     """
+
+    def latest(history: History) -> list[list[RunRow]]:
+        return [history.runs(name, limit=TREND_RUNS) for name in names]
+
     with sources.tables.one_connection():
-        runs = [
-            sources.tables.ask(lambda history, name=name: history.runs(name, limit=TREND_RUNS), ()) for name in names
-        ]
+        nothing: list[list[RunRow]] = [[] for _ in names]
+        runs = sources.tables.ask(latest, nothing)
     with ThreadPoolExecutor(_READERS) as readers:
         return tuple(readers.map(lambda name, rows: _trend(sources.home.publication(name), rows), names, runs))
 

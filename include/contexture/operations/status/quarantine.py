@@ -76,7 +76,7 @@ class Quarantines:
 
 
 @dataclass(frozen=True, slots=True)
-class QuarantineFilter:
+class QuarantineSearch:
     """A choice of quarantined rows; a row is found if all of it is true.
 
     Attributes:
@@ -101,10 +101,10 @@ class QuarantineFilter:
         return table
 
 
-EVERYTHING: Final = QuarantineFilter()
+EVERYTHING: Final = QuarantineSearch()
 
 
-def quarantines(sources: Sources, name: str, *, page: int, which: QuarantineFilter = EVERYTHING) -> Quarantines:
+def quarantines(sources: Sources, name: str, *, page: int, which: QuarantineSearch = EVERYTHING) -> Quarantines:
     """Returns what the runs of a publication quarantined, as far as it is stored; with a filter, what that chooses.
 
     Raises:
@@ -126,13 +126,13 @@ def quarantines(sources: Sources, name: str, *, page: int, which: QuarantineFilt
     return Quarantines(tuple(each for each in shown if each), paging)
 
 
-def _quarantine_of(store: PublicationStore, outbox: str, which: QuarantineFilter) -> QuarantinedByRule | None:
+def _quarantine_of(store: PublicationStore, outbox: str, which: QuarantineSearch) -> QuarantinedByRule | None:
     status = _status(store.outboxes, outbox)
     return read_quarantine(store, status, which) if status else None
 
 
 def read_quarantine(
-    store: PublicationStore, status: OutboxStatus, which: QuarantineFilter = EVERYTHING
+    store: PublicationStore, status: OutboxStatus, which: QuarantineSearch = EVERYTHING
 ) -> QuarantinedByRule:
     """Returns what one outbox's run quarantined; with a filter, what that chooses.
 
