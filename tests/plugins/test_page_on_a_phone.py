@@ -123,6 +123,9 @@ SHOWN = {
     "topics": "publications/parking/topics",
     "transactions": "publications/parking/transactions",
     "drift": "publications/parking/topics/drift",
+    "run": "airflow?dag=publish_parking&run=scheduled__2026-03-01T11%3A56%3A00%2B00%3A00",
+    "samples": "publications/parking/samples",
+    "dead-letters": "publications/parking/dead-letters",
     "confirm": "publications/parking/actions/run",
 }
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
