@@ -25,7 +25,9 @@ source: {{kind: ngsi, connection: context_broker, service: vehicles, service_pat
 LARGEST_PAGES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("", {}),
     ("", {"page": 4}),
+    ("trends", {"name": NAMES[:50]}),
     ("publications/publication-000", {}),
+    ("publications/publication-000/now", {}),
     ("publications/publication-000/transactions", {}),
     ("publications/publication-000/transactions", {"page": 1000}),
     ("publications/publication-000/transactions", {"status": 4}),
@@ -37,6 +39,7 @@ LARGEST_PAGES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("publications/publication-000/quality", {}),
     ("publications/publication-000/quarantine", {}),
     ("publications/publication-000/quarantine", {"page": 150}),
+    ("publications/publication-000/quarantine", {"text": "car"}),
     ("publications/publication-000/samples", {}),
     ("publications/publication-000/report.html", {}),
     ("api/publications", {}),

@@ -226,6 +226,35 @@ def test_defaults_of_the_configuration_are_hidden_until_requested(window: Browse
     window.await_text("archive_days: 30  # default")
 
 
+def test_the_keyboard_reaches_everything_and_keeps_its_place_when_a_part_is_loaded_again(window: Browser) -> None:
+    show(window, "publications/city-vehicles")
+    link = window.ask("return [...document.querySelectorAll('#now a')].map(each => each.getAttribute('href'))")[1]
+    window.ask("document.querySelector('#now').dataset.seen = 'before'")
+    window.ask("document.querySelectorAll('#now a')[1].focus()")
+    window.await_gone("#now[data-seen]")
+    assert window.ask("return document.activeElement.getAttribute('href')") == link
+    outline = "return getComputedStyle(document.activeElement).outlineStyle"
+    seen = []
+    for _ in range(60):
+        press_tab(window)
+        seen.append(window.ask("return document.activeElement.tagName"))
+        assert (seen[-1], window.ask(outline) != "none") in {(seen[-1], True), ("BODY", False)}
+    assert {"A", "SUMMARY"} <= set(seen)
+
+
+def press_tab(window: Browser) -> None:
+    from selenium.webdriver import ActionChains, Keys
+
+    ActionChains(window.driver).send_keys(Keys.TAB).perform()
+
+
+@pytest.mark.skipif(find_spec("selenium_axe_python") is None, reason="axe-core not installed")
+def test_a_broken_rule_of_accessibility_is_found(window: Browser) -> None:
+    show(window, "")
+    window.ask("document.querySelector('main').append(document.createElement('img'), document.createElement('input'))")
+    assert [broken.split(":")[0] for broken in broken_rules(window)] == ["image-alt", "label"]
+
+
 @pytest.mark.skipif(find_spec("selenium_axe_python") is None, reason="axe-core not installed")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", SHOWN)
