@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from airflow.plugins_manager import AirflowPlugin
 
 from contexture_airflow.notify_endpoint import PREFIX, NotifyEndpoint
-from contexture_airflow.web import asgi, mount
+from contexture_airflow.web import asgi
 
 
 class ContexturePlugin(AirflowPlugin):
@@ -17,6 +17,6 @@ class ContexturePlugin(AirflowPlugin):
     fastapi_apps: ClassVar[list[Any]] = [
         # The first that matches answers, and the page is mounted above the endpoint.
         {"name": "contexture notifications", "app": NotifyEndpoint(), "url_prefix": PREFIX},
-        {"name": "contexture page", "app": mount.WebPage(), "url_prefix": asgi.PREFIX},
+        {"name": "contexture page", "app": asgi.WebPage(), "url_prefix": asgi.PREFIX},
     ]
     external_views: ClassVar[list[Any]] = [asgi.VIEW, *asgi.TABS]

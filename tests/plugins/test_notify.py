@@ -198,6 +198,5 @@ def test_loading_the_plugin_loads_nothing_of_what_it_mounts() -> None:
         "contexture_airflow.notify_endpoint",
         "contexture_airflow.web",
         "contexture_airflow.web.asgi",
-        "contexture_airflow.web.mount",
         "contexture_plugin",
     ]
