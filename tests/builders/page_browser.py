@@ -24,8 +24,8 @@ from builders.outboxes import NOON
 from contexture.operations.status.detail import StepTime
 from contexture.operations.status.health import DagFacts, OpenQuestion
 from contexture_airflow.web.application import application
-from contexture_airflow.web.installation import Installation
 from contexture_airflow.web.asgi import WebPage
+from contexture_airflow.web.installation import Installation
 
 RESTING = DagFacts(paused=False, active=False, next_run_at=NOON + timedelta(minutes=5))
 PAUSED = DagFacts(paused=True, active=False, next_run_at=None)
