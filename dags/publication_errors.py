@@ -9,4 +9,4 @@ from contexture_airflow.catalogue import errors
 
 found = errors()
 if found:
-    raise found[0] if len(found) == 1 else ExceptionGroup("publication files that can not be used", found)
+    raise found[0] if len(found) == 1 else ExceptionGroup("publication files that cannot be used", found)

@@ -29,7 +29,7 @@ def retry_policy() -> ExceptionRetryPolicy:
             RetryRule(
                 [f"contexture.errors.{name}" for name in _NEEDS_A_PERSON],
                 action=RetryAction.FAIL,
-                reason="trying again can not help; the error says what to do",
+                reason="trying again cannot help; the error says what to do",
             ),
         ]
     )

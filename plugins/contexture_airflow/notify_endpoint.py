@@ -64,7 +64,7 @@ class NotifyEndpoint:
                     self._due_at = self._clock() + REFRESH_SECONDS
                 except Exception as error:  # whatever it is, the notifier must hear that nothing was kept
                     self._due_at = self._clock() + RETRY_SECONDS
-                    log.error("notifications can not be taken as configured now: %s", error)  # noqa: TRY400
+                    log.error("notifications cannot be taken as configured now: %s", error)  # noqa: TRY400
             return self._application
 
 

@@ -377,5 +377,5 @@ def _watermark(known: str | None, newest: str | None) -> str | None:
 def _time(watermark: str) -> datetime:
     time = moment(watermark)
     if time is None:
-        raise DefectError(f"the watermark {watermark!r} is no time", next_step="run the publication in mode full")
+        raise DefectError(f"the watermark {watermark!r} is not a time", next_step="run the publication in mode full")
     return time

@@ -81,7 +81,7 @@ def test_what_works_is_reported_step_by_step(answers, kafka):
 def test_a_wrong_port_is_reported_with_what_to_do(answers):
     assert (answers[1]["status"], answers[1]["answer"]["status"]) == (200, False)
     whole, server, *others = answers[1]["answer"]["message"].splitlines()
-    assert whole.endswith(": it can't be reached.")
+    assert whole.endswith(": it cannot be reached.")
     assert server.endswith(": nothing listens there. Next: start the broker, or correct its port in bootstrap.servers.")
     assert {step.partition(": ")[2].partition(" (")[0] for step in others} == {"not tried"}
 

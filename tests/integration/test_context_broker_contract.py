@@ -175,7 +175,7 @@ def test_answers_as_orion_did(replay: Replay, exchange: dict[str, Any]) -> None:
     if answer is None:
         pytest.skip("a real broker's database is not taken away")
     if exchange["n"] == 96 and not ON_THIS_MACHINE:
-        pytest.skip("a broker elsewhere can not send notifications to this machine")
+        pytest.skip("a broker elsewhere cannot send notifications to this machine")
     recorded = exchange["response"]
 
     assert answer.status_code == recorded["status"]
@@ -209,7 +209,7 @@ def test_headers_are_compared_without_their_case_and_a_refused_method_may_name_t
         _assert_headers({**recorded, "location": "/v2"}, httpx.Response(405, headers=named))
 
 
-@pytest.mark.skipif(not ON_THIS_MACHINE, reason="a broker elsewhere can not send notifications to this machine")
+@pytest.mark.skipif(not ON_THIS_MACHINE, reason="a broker elsewhere cannot send notifications to this machine")
 @pytest.mark.parametrize("number", range(len(NOTIFICATIONS)))
 def test_notifies_as_orion_did(replay: Replay, number: int) -> None:
     recorded = NOTIFICATIONS[number]
@@ -222,7 +222,7 @@ def test_notifies_as_orion_did(replay: Replay, number: int) -> None:
     assert headers["fiware-correlator"].endswith("; cbnotif=1")
 
 
-@pytest.mark.skipif(not ON_THIS_MACHINE, reason="a broker elsewhere can not send notifications to this machine")
+@pytest.mark.skipif(not ON_THIS_MACHINE, reason="a broker elsewhere cannot send notifications to this machine")
 def test_a_notification_carries_the_correlator_of_its_request(replay: Replay) -> None:
     assert replay.listener.received[0][0]["fiware-correlator"] == (
         replay.answers[3].headers["fiware-correlator"] + "; cbnotif=1"

@@ -78,7 +78,7 @@ def test_what_every_process_of_airflow_loads_imports_next_to_nothing():
 def test_a_kafka_that_is_away_is_reported_step_by_step_with_what_to_do():
     worked, text = tried("contexture_kafka", host="127.0.0.1", port=9, login="me", password="hunter2")
     whole, server, *others = text.splitlines()
-    assert (worked, whole) == (False, "PLAINTEXT://me@127.0.0.1:9: it can't be reached.")
+    assert (worked, whole) == (False, "PLAINTEXT://me@127.0.0.1:9: it cannot be reached.")
     assert server.startswith("server 127.0.0.1:9: failed (")
     assert server.endswith(
         " s): nothing listens there. Next: start the broker, or correct its port in bootstrap.servers."

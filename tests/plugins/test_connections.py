@@ -124,7 +124,7 @@ def test_secrets_of_a_kafka_connection_are_masked_in_logs(
 
 def test_a_kafka_connection_without_brokers_is_refused(set_connection: SetConnection) -> None:
     set_connection("kafka", conn_type="kafka", extra={"group.id": "x"})
-    with pytest.raises(ConfigurationError, match=r"'kafka' can not be used: .*bootstrap\.servers"):
+    with pytest.raises(ConfigurationError, match=r"'kafka' cannot be used: .*bootstrap\.servers"):
         kafka_settings("kafka")
 
 

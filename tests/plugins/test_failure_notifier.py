@@ -182,7 +182,7 @@ def test_what_is_no_notifier_is_never_called(storage: Home, tmp_path: Path, capf
     touch = {"notifier": "subprocess.Popen", "arguments": {"args": ["touch", str(tmp_path / "made")]}}
     FailureNotifier("vehicles", (), [touch])(context(used_up()))
     assert not (tmp_path / "made").exists()
-    assert "subprocess.Popen is no notifier of Airflow" in "".join(capfd.readouterr())
+    assert "subprocess.Popen is not a notifier of Airflow" in "".join(capfd.readouterr())
 
 
 def test_errors_of_others_are_named_and_not_quoted(storage: Home, connected: MailServer) -> None:

@@ -65,7 +65,7 @@ def quarantine(storage: Home, name: str, *ids: str) -> None:
         "received_at": datetime(2026, 3, 1, tzinfo=UTC),
         "rule": "number-string",
         "severity": "error",
-        "message": "speed is no number",
+        "message": "speed is not a number",
     }
     rows = [row | {"ordinal": place, "id": each} for place, each in enumerate(ids)]
     with storage.write_atomically(f"{PublicationPaths('vehicles').quarantine(name)}/part-0.parquet") as path:
@@ -231,7 +231,7 @@ def test_nothing_is_started_of_a_publication_whose_file_is_no_longer_good(browse
     (Path(home.root).parent / "publications" / "vehicles.yaml").write_text("name: [")
     answer = browser.confirm(f"publications/vehicles/actions/{action}")
     assert (answer.status_code, browser.api.asked) == (409, [])
-    assert "there is no good publication file of this name" in answer.text
+    assert "there is no valid publication file of this name" in answer.text
     assert browser.confirm("publications/vehicles/actions/suspend").status_code == 303
     assert browser.confirm("publications/vehicles/actions/abandon-outbox", outbox="outbox1").status_code == 303
 
@@ -345,7 +345,7 @@ def test_an_outbox_of_a_backfill_is_left_to_its_own_run_which_alone_sends_it(bro
 def test_a_damaged_outbox_can_be_abandoned(browser, home):
     home.write(PublicationPaths("vehicles").manifest("outbox1"), b"")
     path = "publications/vehicles/actions/abandon-outbox"
-    assert "its manifest can not be read" in browser.get(path, outbox="outbox1").text
+    assert "its manifest cannot be read" in browser.get(path, outbox="outbox1").text
     assert browser.confirm(path, outbox="outbox1").status_code == 303
     assert home.publication("vehicles").outboxes.status("outbox1").status == "abandoned"
     assert home.publication("vehicles").state.pointer().full_run_due == "outbox outbox1 was abandoned: as agreed (ana)"
@@ -505,7 +505,7 @@ def test_a_connection_that_is_not_there_or_not_the_publication_s_is_an_error(bro
     assert "there is no Airflow connection" in answer.text
     assert "The test has ended." in answer.text
     assert browser.get("publications/vehicles/connections/other").status_code == 404
-    assert actions(home)[0][4] == "it can not be used"
+    assert actions(home)[0][4] == "it cannot be used"
 
 
 def test_each_step_of_a_test_is_shown_when_it_is_done(monkeypatch):

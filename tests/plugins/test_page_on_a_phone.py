@@ -28,7 +28,9 @@ FILE = """
 name: vehicles
 source: {kind: ngsi, connection: context_broker, service: vehicles, service_path: /4wheels, types: [car]}
 """
-MESSAGE = "the context broker at http://orion.example.org:1026 did not answer. Next: see that it runs, then start a run"
+MESSAGE = (
+    "the context broker at http://orion.example.org:1026 did not answer. Next: check that it runs, then start a run"
+)
 OUTBOX = "outbox" * 7
 PARTS = ("", "/transactions", "/runs", "/quality")
 PHONE = {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True}

@@ -77,7 +77,7 @@ def test_a_failed_critical_expectation_rejects_and_names_itself(storage: Home) -
 def test_an_empty_source_is_reported_as_a_possible_misspelling(storage: Home) -> None:
     gate = Gate(storage)
     manifest = outbox(storage, VEHICLES, 1, [[]], failed={"volume": "critical"})
-    with pytest.raises(RejectedError, match=r"see that source\.service, service_path and types are spelt") as error:
+    with pytest.raises(RejectedError, match=r"check that source\.service, service_path and types are spelt") as error:
         gate.apply_verdict(manifest)
     assert "quality.minimum_entities to 0" in error.value.next_step
     assert gate.kafka.sent == []
@@ -85,7 +85,7 @@ def test_an_empty_source_is_reported_as_a_possible_misspelling(storage: Home) ->
 
 def test_an_empty_selection_of_a_registry_is_reported_as_one(storage: Home) -> None:
     manifest = outbox(storage, structures(name="vehicles"), 1, [[]], failed={"volume": "critical"})
-    with pytest.raises(RejectedError, match=r"see that source\.select names agencies"):
+    with pytest.raises(RejectedError, match=r"check that source\.select names agencies"):
         Gate(storage).apply_verdict(manifest)
 
 

@@ -190,7 +190,7 @@ def print_preview(console: Console, preview: Preview, shown: int = _RECORDS_SHOW
     counts = f"{preview.entities} entities, {preview.batches} batches, {len(preview.records)} records"
     console.print(Text(f"preview of {preview.origin}: {counts}, {len(preview.topics)} topics", style="bold"))
     if not preview.entities:
-        hint = "a service that doesn't exist answers like an empty one: check `service`, `service_path` and `types`"
+        hint = "a service that does not exist answers like an empty one: check `service`, `service_path` and `types`"
         console.print(Text(f"the source selects no entity; {hint}", style="yellow"))
     if preview.records:
         console.print(Text("  batch.sub-batch  topic, then key, size and entities", style="dim"))

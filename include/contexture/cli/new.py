@@ -193,7 +193,7 @@ def _folder(output: Path | None) -> Path:
     folder = output or publications_folder()
     if not folder.is_dir():
         raise ConfigurationError(
-            f"{folder} is no folder", next_step=f"make it, set {FOLDER_VARIABLE} as Airflow has it, or give --output"
+            f"{folder} is not a folder", next_step=f"make it, set {FOLDER_VARIABLE} as Airflow has it, or give --output"
         )
     return folder
 

@@ -57,7 +57,7 @@ def _lines(found: list[PublicationStatus], root: str) -> Iterator[str]:
     if not found:
         yield f"no publication in {root}; set CONTEXTURE_HOME as Airflow has it"
     for each in found:
-        yield each.publication + ("" if each.configured is not False else " (no good publication file)")
+        yield each.publication + ("" if each.configured is not False else " (no valid publication file)")
         yield from [f"  stopped: {each.status.reason}"] if each.damaged else _known_lines(each)
 
 

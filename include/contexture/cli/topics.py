@@ -199,7 +199,7 @@ def _shown(content: bytes | None, nothing: str) -> str:
     try:
         text = content.decode()
     except UnicodeDecodeError:
-        return f"{len(content)} bytes that are no text; --json has them"
+        return f"{len(content)} bytes that are not text; --json has them"
     shown = printable(text, _SHOWN_CHARACTERS)
     return shown if len(text) <= _SHOWN_CHARACTERS else f"{shown} ({len(content)} bytes; --json has all)"
 

@@ -77,7 +77,7 @@ def _in_unicode(value: object) -> object:
 
 
 def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(f"{name} is not a JSON value")
 
 
 def _integer(literal: str) -> object:

@@ -159,7 +159,9 @@ class _Import:
             self._explain(origin, "no longer needed", "it is empty or off, as it is without a property")
             return True
         if meaning == "format" and media_type(value) is None:
-            self._explain(origin, "wrong", f"it is no format of the registry: name one by --format, such as {_KNOWN}")
+            self._explain(
+                origin, "wrong", f"it is not a format of the registry: name one by --format, such as {_KNOWN}"
+            )
             return True
         self._explain(origin, outcome, why)
         if "." in meaning:
@@ -254,7 +256,7 @@ class _Import:
         form = media_type(self._request.form or self._own.get("format", ""))
         if self._request.form and form is None:
             raise ConfigurationError(
-                f"{self._request.form!r} is no format of the registry",
+                f"{self._request.form!r} is not a format of the registry",
                 next_step=f"give one such as {_KNOWN}",
             )
         if not topics:

@@ -94,7 +94,7 @@ def read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise ConfigurationError(f"{path} can't be read: {error.strerror}", next_step="check the path") from None
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}", next_step="check the path") from None
 
 
 def decode_properties(content: bytes) -> str:

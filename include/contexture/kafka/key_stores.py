@@ -329,7 +329,7 @@ def _content(store: KeyStore) -> bytes:
 
 def _unreadable(store: KeyStore, error: OSError) -> KafkaConfigurationError:
     return KafkaConfigurationError(
-        f"{store.setting}.location names {store.path}, which can't be read ({type(error).__name__})",
+        f"{store.setting}.location names {store.path}, which cannot be read ({type(error).__name__})",
         next_step=f"correct {store.setting}.location of the Kafka connection; the file must lie on every machine that "
         "runs tasks, readable by their user",
     )

@@ -58,7 +58,7 @@ def offset_gone(place: Place, why: str) -> OffsetGoneError:
     """Returns the error for an offset out of range: continuing at another one would leave records out silently."""
     topic, partition = place
     return OffsetGoneError(
-        f"{topic}[{partition}] can not be read from where it should: {why}",
+        f"{topic}[{partition}] cannot be read from where it should: {why}",
         next_step="records were deleted (retention, or a new topic of that name): read from the beginning, or from a "
         "time, and have the replica verified or resynchronised",
         topic=topic,

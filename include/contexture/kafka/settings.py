@@ -250,7 +250,7 @@ class ClientSettings:
         found = translate_and_check(extra)
         if found.problems:
             raise KafkaConfigurationError(
-                "the Kafka connection can not be used as it is: " + "; ".join(found.problems),
+                "the Kafka connection cannot be used as it is: " + "; ".join(found.problems),
                 next_step="change the extra of the Airflow connection (docs/reference/kafka-connection.md)",
                 properties=", ".join(sorted(found.options)),
             )

@@ -101,7 +101,7 @@ class TopicIdentities(AdminCalls):
             if time.monotonic() > until:
                 raise RetriableError(
                     f"{len(missing)} topics that were there a moment ago are unknown, the first is {missing[0]}",
-                    next_step="clear the task: it makes topics that are missing; if it fails again, see whether "
+                    next_step="clear the task: it makes topics that are missing; if it fails again, check whether "
                     "something removes topics, and whether this user may DESCRIBE them",
                 )
             time.sleep(_POLL_SECONDS)

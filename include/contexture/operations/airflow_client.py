@@ -185,7 +185,7 @@ class AirflowClient:
         if answer.status_code == httpx.codes.NOT_FOUND:
             raise ConfigurationError(
                 f"Airflow at {self._access.url} has no DAG {dag_id}",
-                next_step="see whether its file shows as an import error in the UI",
+                next_step="check whether its file shows as an import error in the UI",
             )
         if answer.status_code == httpx.codes.CONFLICT:
             raise ConfigurationError(
@@ -225,7 +225,7 @@ class AirflowClient:
         except httpx.HTTPError as error:
             raise RetriableError(
                 f"Airflow at {self._access.url} did not answer: {type(error).__name__}",
-                next_step=f"see whether its API server runs, and whether {URL_VARIABLE} is right",
+                next_step=f"check whether its API server runs, and whether {URL_VARIABLE} is right",
             ) from error
         if answer.status_code in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN}:
             raise ConfigurationError(
@@ -235,7 +235,7 @@ class AirflowClient:
         if answer.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
             raise RetriableError(
                 f"Airflow answered {answer.status_code} to {method} {path}{_detail(answer)}",
-                next_step="try again; where that does not help, look at its API server's log",
+                next_step="retry; where that does not help, look at its API server's log",
                 status=answer.status_code,
             )
         return answer

@@ -111,7 +111,7 @@ def registry(connection_id: str, address: str | None = None) -> RegistryConnecti
 
 def _unreadable(connection_id: str) -> ConfigurationError:
     return ConfigurationError(
-        f"{variable_of(connection_id)} can't be read as an Airflow connection",
+        f"{variable_of(connection_id)} cannot be read as an Airflow connection",
         next_step='write it as JSON, {"conn_type": "http", "host": "…", "port": 1026}, or as a URI, http://host:1026',
     )
 

@@ -114,16 +114,16 @@ class Publish(PublicationModel):
         StrictStr, Field(pattern=r"^[A-Za-z0-9._-]{1,100}$"), ChangesNoRecord("who sends a record, not where to")
     ] = Field("tx", description="Prefix of transactional ids")
     on_failure: Annotated[
-        Literal["stop", "dead-letter"], ChangesNoRecord("what happens to records that can't be sent")
+        Literal["stop", "dead-letter"], ChangesNoRecord("what happens to records that cannot be sent")
     ] = Field(
         "stop",
         description="A record that can never be sent: stops sending, or goes to the dead-letter topic",
     )
-    dead_letter_topic: Annotated[TopicName | None, ChangesNoRecord("where records go that can't be sent")] = Field(
+    dead_letter_topic: Annotated[TopicName | None, ChangesNoRecord("where records go that cannot be sent")] = Field(
         None, description="With on_failure: dead-letter; unless named, contexture.dead-letter.<publication>"
     )
     max_dead_letters: Annotated[StrictInt, Field(ge=1, le=1000), ChangesNoRecord("a guard that stops a run")] = Field(
-        10, description="With on_failure: dead-letter: more records of one run and shard that can't be sent stop it"
+        10, description="With on_failure: dead-letter: more records of one run and shard that cannot be sent stop it"
     )
     broker_wait_seconds: Annotated[Count, ChangesNoRecord("how long a sender waits")] = Field(
         300, description="How long a broker may be away before batch_ttl counts"

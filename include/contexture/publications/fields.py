@@ -40,7 +40,7 @@ def check_service(value: object) -> object:
     if not isinstance(value, str):
         return value
     if not _SERVICE.match(value.lower()):
-        raise ValueError(f"{value!r} is no service: at most 50 letters, digits and underscores")
+        raise ValueError(f"{value!r} is not a service: at most 50 letters, digits and underscores")
     return value.lower()
 
 
@@ -51,7 +51,7 @@ def check_tenant(value: object) -> object:
         ValueError: what no header can say.
     """
     if isinstance(value, str) and not _TENANT.fullmatch(value):
-        raise ValueError(f"{value!r} is no tenant: at most 200 visible ASCII characters without spaces")
+        raise ValueError(f"{value!r} is not a tenant: at most 200 visible ASCII characters without spaces")
     return value
 
 
@@ -81,7 +81,7 @@ def _checked_path(value: object, *, wildcards: tuple[str, ...]) -> object:
     if "*" in value:
         raise ValueError(f"{value!r}: brokers refuse * in a service path; the wildcard is #, as in /# or /a/#")
     if not value.startswith("/"):
-        raise ValueError(f"{value!r} is no service path: it starts with /")
+        raise ValueError(f"{value!r} is not a service path: it starts with /")
     levels = value.removesuffix("/")[1:].split("/") if value != "/" else []
     named = levels[:-1] if levels[-1:] == ["#"] else levels
     _check_levels(value, [level for level in named if level not in wildcards])
@@ -93,7 +93,7 @@ def _check_levels(value: str, levels: list[str]) -> None:
         raise ValueError(f"{value!r} has {len(levels)} levels: a service path has at most {_LEVELS_MAX}")
     for level in levels:
         if not _LEVEL.match(level):
-            raise ValueError(f"{level!r} is no level of a service path: 1 to 50 letters, digits and underscores")
+            raise ValueError(f"{level!r} is not a level of a service path: 1 to 50 letters, digits and underscores")
 
 
 def is_wildcard(service_path: str) -> bool:
@@ -138,7 +138,7 @@ def _check_selector(text: str) -> str:
     # Only its shape: what kinds and versions there are is known to the packages above.
     if text != "*" and not _SELECTOR.fullmatch(text):
         raise ValueError(
-            f"{text!r} is no selector: write KIND=AGENCY:ID(VERSION) with * for any, as in Codelist=ECB:*(*)"
+            f"{text!r} is not a selector: write KIND=AGENCY:ID(VERSION) with * for any, as in Codelist=ECB:*(*)"
         )
     return text
 

@@ -208,7 +208,7 @@ def _text(path: Path) -> str:
             raise YamlError("the file is too large for a publication", f"expected {limit}", None)
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise YamlError(f"the file can't be read: {error.strerror}", "check the path and permissions", None) from None
+        raise YamlError(f"the file cannot be read: {error.strerror}", "check the path and permissions", None) from None
     except UnicodeDecodeError as error:
         raise YamlError(f"byte {error.start} is not UTF-8", "save the file as UTF-8 text", None) from None
 
@@ -294,7 +294,7 @@ def _files(path: Path) -> list[Path]:
     except OSError as error:
         # A glob would find nothing in it, as if no publication were there.
         raise ConfigurationError(
-            f"{path} can't be read: {error.strerror}", next_step="check the path and its permissions", path=path
+            f"{path} cannot be read: {error.strerror}", next_step="check the path and its permissions", path=path
         ) from error
     if not path.is_dir():
         raise ConfigurationError(
@@ -372,7 +372,7 @@ def _covered_paths(data: object, publication: NgsiPublication) -> Iterator[Model
 def _vague_deletions(publication: NgsiPublication) -> Iterator[ModelProblem]:
     missing = records.indistinguishable_parts(publication)
     if publication.source.detect_deletions and publication.message.key != KEY_NONE and missing:
-        message = f"a tombstone with `key: {publication.message.key}` doesn't say which identity is gone"
+        message = f"a tombstone with `key: {publication.message.key}` does not say which identity is gone"
         hint = f"they may differ in {', '.join(sorted(missing))}: use `key: identity`, or `detect_deletions: false`"
         yield ModelProblem(("message", "key"), message, hint)
 

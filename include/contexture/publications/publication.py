@@ -105,7 +105,7 @@ def check_name(name: str) -> str:
     """
     if re.fullmatch(_NAME, name) is None:
         raise ConfigurationError(
-            f"{name!r} is no name of a publication", next_step="use lower-case letters, digits and hyphens"
+            f"{name!r} is not a name of a publication", next_step="use lower-case letters, digits and hyphens"
         )
     return name
 

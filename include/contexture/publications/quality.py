@@ -194,7 +194,7 @@ class Expectation(PublicationModel):
     def _check_severity(self) -> Self:
         severity = self.kwargs.get("severity", "critical")
         if severity not in {"critical", "warning", "info"}:
-            raise ValueError(f"{severity!r} is no severity: critical stops a run, warning and info don't")
+            raise ValueError(f"{severity!r} is not a severity: critical stops a run, warning and info do not")
         return self
 
 

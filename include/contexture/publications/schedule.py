@@ -36,11 +36,11 @@ def check(expression: object) -> object:
         presets = ", ".join(sorted(PRESETS))
         raise ValueError(f"a schedule is five cron fields (minute hour day month weekday), one of {presets}, or null")
     if not expression.isascii() or _DRAWN.search(expression):
-        raise ValueError(f"{expression!r} is no schedule: write numbers, names of months and days, and * , - / # L")
+        raise ValueError(f"{expression!r} is not a schedule: write numbers, names of months and days, and * , - / # L")
     try:
         moments = croniter(expression, _ANY_LEAP_YEAR)
     except CroniterError as error:
-        raise ValueError(f"{expression!r} is no schedule: {error}") from error
+        raise ValueError(f"{expression!r} is not a schedule: {error}") from error
     try:
         moments.get_next(datetime)
     except CroniterError as error:

@@ -108,9 +108,9 @@ def read_schema(path: Path) -> dict[str, object]:
     try:
         schema = json.loads(_content(path))
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"{path.name} is no JSON: {error}", "give a JSON Schema") from None
+        raise ModelFileError(f"{path.name} is not JSON: {error}", "give a JSON Schema") from None
     if not isinstance(schema, dict):
-        raise ModelFileError(f"{path.name} is no JSON object", "give a JSON Schema")
+        raise ModelFileError(f"{path.name} is not a JSON object", "give a JSON Schema")
     return schema
 
 
@@ -174,7 +174,7 @@ def _content(path: Path) -> bytes:
         content.decode("utf-8-sig")
     except OSError as error:
         raise ModelFileError(
-            f"{path.name} can't be read: {error.strerror}", "write the path of a schema, from this file's folder"
+            f"{path.name} cannot be read: {error.strerror}", "write the path of a schema, from this file's folder"
         ) from None
     except UnicodeDecodeError:
         raise ModelFileError(f"{path.name} is not UTF-8", "save it as UTF-8 text") from None

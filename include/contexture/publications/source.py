@@ -42,7 +42,7 @@ def _check_pattern(pattern: str) -> str:
     try:
         BoundedPattern.compiled(pattern)
     except ValueError as error:
-        raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+        raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
     if "(?" in pattern:
         raise ValueError(f"{pattern!r}: brokers take POSIX extended expressions, which have no (?...) groups")
     return pattern
@@ -51,7 +51,7 @@ def _check_pattern(pattern: str) -> str:
 def _check_context(address: str) -> str:
     # It is sent in a header, between < and >.
     if not _ADDRESS.fullmatch(address):
-        raise ValueError(f"{address!r} is no address of a @context: write http(s)://... without spaces and quotes")
+        raise ValueError(f"{address!r} is not an address of a @context: write http(s)://... without spaces and quotes")
     return address
 
 
@@ -71,14 +71,14 @@ def _check_media_type(text: str) -> str:
     # It is sent in a header.
     if not _MEDIA_TYPE.fullmatch(text):
         hint = "write type/subtype;version=..., as in application/vnd.sdmx.structure+xml;version=2.1"
-        raise ValueError(f"{text!r} is no media type: {hint}")
+        raise ValueError(f"{text!r} is not a media type: {hint}")
     return text
 
 
 def _check_names(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if "," in name or name != name.strip():
-            raise ValueError(f"{name!r} is no name: write several as a list, [a, b]")
+            raise ValueError(f"{name!r} is not a name: write several as a list, [a, b]")
     if len(set(names)) < len(names):
         raise ValueError("a name is in the list twice")
     return names

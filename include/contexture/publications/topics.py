@@ -34,7 +34,7 @@ _OWN_TOPICS = "contexture.ledger."
 
 def _check_topic(name: str) -> str:
     if not _LEGAL_TOPIC.match(name) or name in {".", ".."}:
-        raise ValueError(f"{name!r} is no topic name: 1 to 249 letters, digits, dots, underscores and hyphens")
+        raise ValueError(f"{name!r} is not a topic name: 1 to 249 letters, digits, dots, underscores and hyphens")
     if name.startswith(_OWN_TOPICS):
         raise ValueError(f"{name!r} belongs to Contexture's ledgers: choose a name without {_OWN_TOPICS}")
     return name

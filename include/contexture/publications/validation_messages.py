@@ -138,7 +138,7 @@ def describe_validation_error(detail: ErrorDetails, model: Model = NgsiPublicati
     if kind == "value_error":
         return ModelProblem(location, str(context["error"]), _description(location, model))
     return ModelProblem(
-        location, f"{_shown(value)} can't be used for `{_key(location)}`", _description(location, model)
+        location, f"{_shown(value)} cannot be used for `{_key(location)}`", _description(location, model)
     )
 
 
@@ -184,7 +184,7 @@ def _unknown_value(location: Location, value: object, expected: str) -> ModelPro
     choices = _choices(expected)
     nearest = _nearest(str(value), choices)
     suggestion = f"did you mean `{nearest}`? " if nearest else ""
-    message = f"{_shown(value)} is no value of `{_key(location)}`"
+    message = f"{_shown(value)} is not a value of `{_key(location)}`"
     return ModelProblem(location, message, f"{suggestion}expected one of: {', '.join(choices)}")
 
 

@@ -271,6 +271,6 @@ def _listening(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=MAXIMUM_REQUESTS)
     except OSError as error:
         raise ConfigurationError(
-            f"{host}:{port} can't be listened on: {error.strerror or error}",
+            f"{host}:{port} cannot be listened on: {error.strerror or error}",
             next_step="choose another --port or --host",
         ) from error

@@ -104,7 +104,7 @@ def _shown(authorization: str) -> bytes:
 
 def _checked(secret: str) -> str:
     if not secret or not secret.isascii() or not secret.isprintable() or secret != secret.strip():
-        raise ConfigurationError("a credential of the reception can't be used", next_step=_NEXT_STEP)
+        raise ConfigurationError("a credential of the reception cannot be used", next_step=_NEXT_STEP)
     return secret
 
 
@@ -149,9 +149,9 @@ def _lines(file: Path) -> list[str]:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise ConfigurationError(
-            f"the file of tokens {file} can't be read: {reason}", next_step="write one token in each of its lines"
+            f"the file of tokens {file} cannot be read: {reason}", next_step="write one token in each of its lines"
         ) from error
     return [line.strip() for line in text.splitlines() if line.strip()]
 
@@ -271,7 +271,7 @@ class Inboxes:
                 self._writers[publication] = InboxWriter(self._home.publication(publication).open_inbox_folder())
             except OSError as error:
                 raise RetriableError(
-                    f"the inbox of {publication} can't be made: {error.strerror or error}",
+                    f"the inbox of {publication} cannot be made: {error.strerror or error}",
                     next_step=f"make room or repair {self._home.root}",
                 ) from error
         return self._writers[publication]

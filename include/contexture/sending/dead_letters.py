@@ -379,7 +379,7 @@ class DeadLetterSearch:
 
 def _too_many(refused: ContextureError, count: int, letters: DeadLetters) -> RejectedError:
     return RejectedError(
-        f"{count} records of the shard can't be sent, and publish.max_dead_letters lets {letters.limit} go to "
+        f"{count} records of the shard cannot be sent, and publish.max_dead_letters lets {letters.limit} go to "
         f"{letters.topic}; the last: {refused.message}",
         next_step=refused.next_step,
         **refused.context,

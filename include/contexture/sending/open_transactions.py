@@ -227,8 +227,8 @@ def places_until(hidden: HiddenPort, ends: Mapping[Place, int]) -> dict[Place, O
 def hidden_records_error(partitions: int, topic: str, partition: int) -> RetriableError:
     """Returns the error for records that a transaction before them hides for longer than any may be open."""
     return RetriableError(
-        f"readers don't see the records that were sent to {partitions} partitions, the first is {topic}[{partition}]: "
-        "a transaction before them was neither committed nor aborted",
+        f"readers do not see the records that were sent to {partitions} partitions, the first is "
+        f"{topic}[{partition}]: a transaction before them was neither committed nor aborted",
         next_step="search the brokers' logs for a transaction that hangs there, clear the task, and run contexture "
         "verify when readers continue: it reports whether something is missing",
     )

@@ -80,8 +80,8 @@ class TransactionRecovery:
             if is_undecided:
                 raise
             _LOG.warning(
-                "shard %d: transaction %d counts as aborted, because this user may not see whether it was (%s): "
-                "allow READ on its topics",
+                "shard %d: transaction %d counts as aborted, because this user may not see whether it was (%s): allow "
+                "READ on its topics",
                 self.records.reader.shard,
                 row.transaction,
                 refused.message,

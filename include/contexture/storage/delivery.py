@@ -41,7 +41,7 @@ class RetrySchedule:
     def __post_init__(self) -> None:
         if self.batch_ttl < NO_LIMIT or not self.intervals or min(self.intervals) <= 0:
             raise ConfigurationError(
-                f"batch_ttl {self.batch_ttl} with batch_retry_intervals {list(self.intervals)} is no schedule",
+                f"batch_ttl {self.batch_ttl} with batch_retry_intervals {list(self.intervals)} is not a schedule",
                 next_step="use a batch_ttl of -1 or more and intervals above 0 ms",
             )
 

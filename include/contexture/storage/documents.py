@@ -36,7 +36,7 @@ class StoredDocument(BaseModel):
         except ValidationError as error:
             # `from None`: pydantic's words quote the content.
             raise DefectError(
-                f"{path} can not be read as {cls.__name__}",
+                f"{path} cannot be read as {cls.__name__}",
                 next_step="restore the file from a backup, or see the how-to on recovering; report this if nothing "
                 "has damaged the storage",
                 path=path,

@@ -52,11 +52,11 @@ def _open_error(root: str, reason: str) -> ContextureError:
     if _AWAY.search(reason):
         return RetriableError(
             f"the storage {shown!r} does not answer: {reason}",
-            next_step="see that it runs and is reached from here, then retry the task: nothing is lost or sent twice",
+            next_step="check that it runs and is reached from here, then retry the task: nothing is lost or sent twice",
             home=shown,
         )
     return ConfigurationError(
-        f"the storage address {shown!r} can not be opened: {reason}",
+        f"the storage address {shown!r} cannot be opened: {reason}",
         next_step=f"set {HOME_VARIABLE} to a folder, or to a URI such as s3://bucket/contexture",
         home=shown,
     )

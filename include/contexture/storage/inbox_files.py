@@ -82,7 +82,7 @@ def decode_file(content: bytes, name: str) -> Iterator[InboxEntry]:
     """
     check_format(f"the inbox's file {name}", format_of(content[: len(_MAGIC)]), FORMAT)
     if content[: len(_MAGIC)] != _MAGIC:
-        raise _damaged(name, "it doesn't begin like one")
+        raise _damaged(name, "it does not begin like one")
     try:
         (count,) = _COUNT.unpack_from(content, len(_MAGIC))
         offset = len(_MAGIC) + _COUNT.size
@@ -111,7 +111,7 @@ def _checked(payload: bytes, length: int, checksum: int, name: str) -> InboxEntr
     try:
         return _DECODER.decode(payload)
     except msgspec.MsgspecError:
-        raise _damaged(name, "an entry can't be read") from None
+        raise _damaged(name, "an entry cannot be read") from None
 
 
 def _damaged(name: str, why: str) -> ConfigurationError:

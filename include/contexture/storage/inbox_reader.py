@@ -135,5 +135,5 @@ def write_claim(home: FileTree, path: str, claim: InboxClaim) -> None:
 def _file(name: str) -> InboxFile:
     file = InboxFile.named(name)
     if file is None:
-        raise DefectError(f"the claim names {name!r}, which is no file of an inbox", next_step="report this")
+        raise DefectError(f"the claim names {name!r}, which is not a file of an inbox", next_step="report this")
     return file

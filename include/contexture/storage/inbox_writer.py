@@ -150,7 +150,7 @@ class InboxWriter:
                 )
                 self._used_bytes += len(content)
         except (OSError, RetriableError) as error:
-            return 0, _unavailable(f"the inbox can't be written: {_reason(error)}", "make room or repair the disk")
+            return 0, _unavailable(f"the inbox cannot be written: {_reason(error)}", "make room or repair the disk")
         except Exception as error:  # anyone who waits has to hear of it, whatever it is
             return 0, error
         full = _unavailable("the inbox is full", "let a run take what is there, or allow it more bytes", 30)

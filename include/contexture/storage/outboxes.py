@@ -127,7 +127,7 @@ class Outboxes:
         if status.status == to or to in ALLOWED[status.status]:
             return status
         raise ConfigurationError(
-            f"outbox {outbox} is {status.status} and can not become {to}",
+            f"outbox {outbox} is {status.status} and cannot become {to}",
             next_step=f"look at it with: contexture outbox show {outbox}",
             outbox=outbox,
         )
@@ -191,7 +191,7 @@ class Outboxes:
             ) from error
         except ValidationError as error:
             raise DefectError(
-                f"{path} can not be read as {kind.__name__}",
+                f"{path} cannot be read as {kind.__name__}",
                 next_step=self._way_out(kind, path, outbox),
                 outbox=outbox,
                 problems=error.error_count(),

@@ -78,7 +78,7 @@ def _filled(state: State) -> list[str]:
 
 def _unusable(prefix: str, reason: str) -> ConfigurationError:
     return ConfigurationError(
-        f"a replay can't go to topics that begin with {prefix!r}: {reason}", next_step="choose another topic_prefix"
+        f"a replay cannot go to topics that begin with {prefix!r}: {reason}", next_step="choose another topic_prefix"
     )
 
 

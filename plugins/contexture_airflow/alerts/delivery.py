@@ -125,6 +125,6 @@ def _notifier_class(path: str) -> type[BaseNotifier]:
         ) from error
     if not (isinstance(found, type) and issubclass(found, BaseNotifier)):
         raise ConfigurationError(
-            f"{path} is no notifier of Airflow", next_step="name a class derived from airflow.sdk.BaseNotifier"
+            f"{path} is not a notifier of Airflow", next_step="name a class derived from airflow.sdk.BaseNotifier"
         )
     return found

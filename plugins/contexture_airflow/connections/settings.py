@@ -114,7 +114,7 @@ def _completed(connection_id: str, hook: KafkaBaseHook) -> dict[str, object]:
         extra: dict[str, object] = hook._build_config()  # the hook offers clients, not settings
     except ValueError as error:
         raise ConfigurationError(
-            f"the Kafka connection {connection_id!r} can not be used: {error}",
+            f"the Kafka connection {connection_id!r} cannot be used: {error}",
             next_step="correct its extra: names of librdkafka, such as bootstrap.servers",
             connection=connection_id,
         ) from error

@@ -24,13 +24,13 @@ _REPLAYED_FROM = {
 }
 _REVIEW = "see the data quality report; correct the source or the publication's quality section, then start a new run"
 _EMPTY_REGISTRY = (
-    "see that source.select names agencies and structures as the registry has them, and that the connection's user may "
-    "see them, then start a new run; if there may be none, set quality.minimum_entities to 0"
+    "check that source.select names agencies and structures as the registry has them, and that the connection's user "
+    "may see them, then start a new run; if there may be none, set quality.minimum_entities to 0"
 )
 _EMPTY_SOURCE = (
-    "a broker answers so for a service that doesn't exist, too: see that source.service, service_path and types are "
-    "spelt as the broker has them (contexture check shows what it answers), and start a new run; if the source may be "
-    "empty, set quality.minimum_entities to 0"
+    "a broker answers so for a service that does not exist, too: check that source.service, service_path and types "
+    "are spelt as the broker has them (contexture check shows what it answers), and start a new run; if the source "
+    "may be empty, set quality.minimum_entities to 0"
 )
 
 

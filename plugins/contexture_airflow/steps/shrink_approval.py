@@ -69,7 +69,7 @@ def decide(store: PublicationStore, writer: RunTableWriter, run: str, run_id: st
     if not decision.approved:
         raise ConfigurationError(
             f"more is gone from the source than may vanish in one run, and {decision.clause}",
-            next_step="see whether the source is whole; if they are really gone, start a new run and approve it, or "
+            next_step="check whether the source is whole; if they are really gone, start a new run and approve it, or "
             "start it with confirm_shrink",
             publication=store.name,
             alert=AlertKind.SHRINK_GUARD,

@@ -267,7 +267,7 @@ def _of_manifest(outboxes: Outboxes, outbox: str) -> tuple[tuple[str, str], ...]
         manifest = outboxes.manifest(outbox)
     except DefectError:
         # To be abandoned is the way out of a damaged outbox.
-        return (("Records", "not known: its manifest can not be read"),)
+        return (("Records", "not known: its manifest cannot be read"),)
     records = f"{manifest.records:,} for {manifest.topics:,} topics, {manifest.deletes:,} of them tombstones"
     return (("Mode", manifest.mode), ("Records", records))
 
@@ -350,7 +350,7 @@ def _check(request: Request, visitor: Visitor, name: str, key: str, form: Submit
 def _check_file(visitor: Visitor, name: str, action: Action) -> None:
     if action.needs_file and name not in visitor.sources.publications:
         raise ConfigurationError(
-            "there is no good publication file of this name, so nothing would come of it",
+            "there is no valid publication file of this name, so nothing would come of it",
             next_step="see what is wrong with its file: contexture check",
         )
 

@@ -80,13 +80,13 @@ class AirflowApi:
             )
         if answer.status_code == httpx.codes.NOT_FOUND:
             raise ConfigurationError(
-                f"Airflow has no DAG {dag_id}", next_step="see whether its file shows as an import error"
+                f"Airflow has no DAG {dag_id}", next_step="check whether its file shows as an import error"
             )
         if answer.status_code == httpx.codes.CONFLICT:
             raise AlreadyStartedError("this form has started its run already", next_step="see the run")
         if answer.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
             raise RetriableError(
-                f"Airflow answered {answer.status_code}", next_step="look at the log of its API server, and try again"
+                f"Airflow answered {answer.status_code}", next_step="look at the log of its API server, and retry"
             )
         if not answer.is_success:
             raise ConfigurationError(

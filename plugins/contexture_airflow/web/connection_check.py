@@ -74,7 +74,7 @@ class ConnectionCheckStream:
     def steps(self) -> Iterator[CheckStep]:
         """Each step as soon as it is done."""
         if not _AT_ONCE.acquire(blocking=False):
-            yield _failed("two other connection tests are running: try again when they have ended")
+            yield _failed("two other connection tests are running: retry when they have ended")
             return
         Thread(target=self._run, name="contexture-connection-check", daemon=True).start()
         while (step := self._steps.get()) is not None:
@@ -95,7 +95,7 @@ class ConnectionCheckStream:
             outcome = self._outcome()
         except ContextureError as error:
             self._steps.put(_failed(str(error)))
-            return "it can not be used"
+            return "it cannot be used"
         except Exception as error:  # the page must come to its end, whatever a library does
             log.exception("the test of connection %s failed itself", self._connection)
             self._steps.put(_failed(f"the test itself failed ({type(error).__name__}): see the API server's log"))

@@ -60,9 +60,9 @@ def find_drift(sources: Sources, name: str) -> Drift:
     """The plan that `contexture topics plan` shows, of one publication."""
     publication = sources.publications.get(name)
     if publication is None:
-        return Drift(problem="there is no good publication file of this name")
+        return Drift(problem="there is no valid publication file of this name")
     if not _AT_ONCE.acquire(blocking=False):
-        return Drift(problem="the brokers are being asked already: try again in some seconds")
+        return Drift(problem="the brokers are being queried already: retry in some seconds")
     try:
         [(connection, want)] = wanted(sources.home, [publication]).items()
         settings = kafka_settings(connection)

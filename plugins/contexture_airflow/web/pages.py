@@ -132,7 +132,7 @@ def take_sample(sources: Sources, name: str) -> Sampled:
     """
     publication = sources.publications.get(name)
     if publication is None:
-        return Sampled(why_not="there is no good publication file of this name")
+        return Sampled(why_not="there is no valid publication file of this name")
     if isinstance(publication, SdmxPublication):
         return _structures(sources.home.publication(name), publication)
     if not isinstance(publication, NgsiPublication):

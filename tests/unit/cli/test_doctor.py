@@ -66,7 +66,7 @@ def test_connections_are_not_tried_when_that_is_said(contexture, monkeypatch):
 def test_a_broken_publication_is_bad(contexture, folder):
     (folder / "bikes.yaml").write_text("name: bikes\nsuorce: {}\n")
     found = points(contexture)["publications"]
-    assert (found["verdict"], found["detail"]) == ("error", "1 can't be used: bikes.yaml")
+    assert (found["verdict"], found["detail"]) == ("error", "1 cannot be used: bikes.yaml")
     assert found["remedy"] == "run: contexture check"
 
 
@@ -142,6 +142,6 @@ def test_a_folder_of_publications_that_may_not_be_read_is_one_bad_point_among_al
     found = points(contexture)
     assert (found["publications"]["verdict"], found["publications"]["detail"]) == (
         "error",
-        f"{folder} can't be read: Permission denied",
+        f"{folder} cannot be read: Permission denied",
     )
     assert list(found)[-1] == "Airflow"

@@ -96,7 +96,7 @@ def no_driver(patch: Patch) -> None:
         ),
         ("Java", no_java, "error", "no Java 17, 21 or 25 was found", "install one"),
         ("Python of Spark", other_python, "warning", "/opt/elsewhere/python", "leave it out"),
-        ("ports", no_loopback, "error", "can not reach itself on 127.0.0.1: Operation", "let processes bind and reach"),
+        ("ports", no_loopback, "error", "cannot reach itself on 127.0.0.1: Operation", "let processes bind and reach"),
         ("clock", no_time_server, "warning", "nothing keeps this machine's clock right", "follow a time server"),
         ("storage", full_disk, "warning", "0.0 GiB free", "shorten retention.archive_days"),
         ("storage", slow_clock, "warning", "its clock is 300 s behind", "let both follow a time server"),

@@ -106,7 +106,7 @@ def test_files_that_are_there_are_kept(contexture, agent, tmp_path):
 def test_a_file_that_is_not_there_is_reported(contexture, tmp_path):
     done = contexture("import", "cygnus", str(tmp_path / "none.conf"))
 
-    assert (done.code, "can't be read: No such file" in done.err) == (2, True)
+    assert (done.code, "cannot be read: No such file" in done.err) == (2, True)
 
 
 GROUPED = AGENT + "a.sinks.kafka.enable_grouping = true\na.sinks.kafka.enable_name_mappings = true\n"
@@ -153,7 +153,7 @@ def test_wrong_rules_are_reported_with_their_place_and_what_to_do(contexture, ag
     done = contexture("import", "cygnus", str(agent), "--grouping", str(rules))
 
     assert done.code == 1
-    assert "the file is no JSON" in done.out
+    assert "the file is not JSON" in done.out
     assert "at line 4, column" in done.out
     assert "remove the comma before the closing bracket" in done.out
 
@@ -181,8 +181,8 @@ def test_a_file_as_operators_have_it(contexture, agent):
         "--- kafka-sink.yaml (cygnus-ngsi.sinks.kafka-sink)",
         "  batch_retry_intervals: [1000, 2000]",
         '"bootstrap.servers": "a:9092,b:9092"',
-        "cygnus-ngsi.sinks.mongo-sink.mongo_password = ***\n         left out: NGSIMongoSink is no Kafka sink",
-        "cygunsagent.sinks.kafka-sink.batch_ttl = 3\n         left out: the agent doesn't list kafka-sink",
+        "cygnus-ngsi.sinks.mongo-sink.mongo_password = ***\n         left out: NGSIMongoSink is not a Kafka sink",
+        "cygunsagent.sinks.kafka-sink.batch_ttl = 3\n         left out: the agent does not list kafka-sink",
         "the service 'Vehicles' is read as 'vehicles'",
     ):
         assert part in done.out

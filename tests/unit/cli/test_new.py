@@ -137,7 +137,7 @@ def test_questions_are_repeated_until_the_answer_is_right(folder):
     assert "    1         24  /transport\n    2          3  /cars\n" in result.stdout
     assert "Error: the source has no '9'. Next: choose among: /transport, /cars" in result.stdout
     assert "Error: the source has no 'Nope'. Next: choose among: Car" in result.stdout
-    assert "Error: 'Bad Name' is no name of a publication." in result.stdout
+    assert "Error: 'Bad Name' is not a name of a publication." in result.stdout
     assert "Error: a schedule is five cron fields" in result.stdout
     assert "All 3 sampled entities have: speed" in result.stdout
     assert "to quarantine: car0: number-string" in result.stdout
@@ -187,7 +187,7 @@ def test_topics_by_entity(folder):
 @pytest.mark.usefixtures("city")
 def test_a_topic_that_kafka_refuses_is_shown_with_its_place_and_nothing_is_written(folder):
     result = run("--service", "city", "--topics", "my topic", "--yes", code=1)
-    assert "'my topic' is no topic name" in result.stdout
+    assert "'my topic' is not a topic name" in result.stdout
     assert result.stdout.endswith("nothing was written\n")
     assert list(folder.iterdir()) == []
 
@@ -201,11 +201,11 @@ def test_a_topic_that_kafka_refuses_is_shown_with_its_place_and_nothing_is_writt
         (("--service", "my-service"), "service 'my-service': the context broker at"),
         (("--service", "city", "--type", "Boat"), "the source has no 'Boat'. Next: choose among: BikeStation, Car"),
         (("--service", "city", "--path", "/sea"), "the source has no '/sea'. Next: choose among: /transport, /cars"),
-        (("--service", "city", "--name", "../x"), "'../x' is no name of a publication"),
+        (("--service", "city", "--name", "../x"), "'../x' is not a name of a publication"),
         (("--service", "city", "--schedule", "x"), "Next: write five cron fields, such as */5 * * * *"),
         (("--connection", "nope"), "there is no connection 'nope' in the environment. Next: choose among: city"),
         (("--connection", "city_kafka"), "has the type 'kafka'"),
-        (("--output", "/nowhere"), "/nowhere is no folder"),
+        (("--output", "/nowhere"), "/nowhere is not a folder"),
     ],
 )
 def test_what_is_wrong_is_named_before_anything_is_written(folder, arguments, message):

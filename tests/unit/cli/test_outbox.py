@@ -46,7 +46,7 @@ def quarantine(storage: Home, name: str, *ids: str, rule: str = "number-string")
         "received_at": datetime(2026, 3, 1, tzinfo=UTC),
         "rule": rule,
         "severity": "error",
-        "message": "speed is no number",
+        "message": "speed is not a number",
     }
     rows = [row | {"id": each} for each in ids]
     with storage.write_atomically(f"{PublicationPaths('vehicles').quarantine(name)}/part-0.parquet") as path:
@@ -327,7 +327,7 @@ def test_what_is_concluded_can_not_be_abandoned_and_owes_nothing(storage, contex
     )
     done = contexture("outbox", "abandon", name, "--reason", "too late")
     assert done.code == 2
-    assert f"outbox {name} is concluded and can not become abandoned" in done.err
+    assert f"outbox {name} is concluded and cannot become abandoned" in done.err
     assert storage.publication("vehicles").state.pointer().full_run_due is None
 
 

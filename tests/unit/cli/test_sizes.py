@@ -133,7 +133,7 @@ def test_what_can_not_be_converted_is_listed_with_the_reason(contexture, registr
     )
     done = contexture("check", "--sizes", written(f"{text}message: {{allow_lossy: true}}\n"))
     assert "gives no event: urn:sdmx:org.sdmx.infomodel.mapping.StructureSet=X:MAPS(1.0): " in done.out
-    assert "can't be converted into SDMX-JSON 2.0" in done.out
+    assert "cannot be converted into SDMX-JSON 2.0" in done.out
 
 
 def test_structures_that_come_together_are_each_measured_once(contexture, registry, written):

@@ -177,7 +177,7 @@ def test_a_required_full_run_is_shown(storage, contexture):
 def test_files_without_a_publication_are_marked(storage, contexture, monkeypatch, tmp_path):
     concluded(storage)
     (tmp_path / "publications" / "vehicles.yaml").unlink()
-    assert "vehicles (no good publication file)" in contexture("status").out.splitlines()
+    assert "vehicles (no valid publication file)" in contexture("status").out.splitlines()
 
 
 def test_json_has_every_field(storage, contexture):
@@ -271,7 +271,7 @@ def test_damage_of_one_publication_is_reported_with_the_way_out_and_hides_none_o
     assert done.code == 1
     assert done.out.splitlines()[:3] == [
         "bikes",
-        "  stopped: bikes/state/CURRENT can not be read as StatePointer. Next: restore the file from a backup, or see "
+        "  stopped: bikes/state/CURRENT cannot be read as StatePointer. Next: restore the file from a backup, or see "
         "the how-to on recovering; report this if nothing has damaged the storage",
         "vehicles",
     ]

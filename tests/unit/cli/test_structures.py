@@ -81,7 +81,7 @@ def test_what_is_odd_is_reported_and_the_data_cannot_speak_to_the_terminal(conte
     assert done.code == 0
     assert "Novelty N\\x9b2J, which has no URN" in done.out
     assert "unknown-kind: Novelty N\\x9b2J is of an unknown kind" in done.out
-    assert "outside: Odd is no structure, and in no artefact (byte " in done.out
+    assert "outside: Odd is not a structure, and in no artefact (byte " in done.out
     assert "\u009b" not in done.out
 
 

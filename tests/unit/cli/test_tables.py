@@ -10,7 +10,7 @@ pytestmark = pytest.mark.usefixtures("home")
 def test_a_publication_without_a_file_is_reported(contexture):
     done = contexture("tables", "rebuild", "trains")
     assert done.code == 2
-    assert "there is no good publication file for trains. Next: name some of vehicles" in done.err
+    assert "there is no valid publication file for trains. Next: name some of vehicles" in done.err
 
 
 def test_a_connection_that_is_not_in_the_environment_is_reported(contexture):

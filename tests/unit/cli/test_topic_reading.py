@@ -38,7 +38,7 @@ def test_what_a_record_holds_does_nothing_to_the_terminal(capsys):
 
     assert "\x1b[2J" not in shown
     assert "\\x1b[2J" in shown
-    assert "2 bytes that are no text; --json has them" in shown
+    assert "2 bytes that are not text; --json has them" in shown
 
 
 def test_a_long_value_is_cut_and_says_so(capsys):

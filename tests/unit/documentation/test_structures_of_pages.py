@@ -55,7 +55,7 @@ def test_sizes_are_measured_before_the_first_flush(connected):
 def test_a_wrong_selector_is_reported_as_on_the_page():
     with pytest.raises(ConfigurationError) as raised:
         Selector.parse("Codlist=ECB:*(*)")
-    assert str(raised.value) == block(SELECT, "can't be read at character").strip()
+    assert str(raised.value) == block(SELECT, "cannot be read at character").strip()
 
 
 def test_a_message_is_taken_apart(terminal):

@@ -205,11 +205,11 @@ def test_other_components_are_left_out_and_their_secrets_not_shown():
     assert [draft.origin for draft in migration.drafts] == ["a.sinks.kafka"]
     assert outcome(migration, "a.sinks.mongo.type") == (
         "left out",
-        "NGSIMongoSink is no Kafka sink of Cygnus: Contexture only replaces that",
+        "NGSIMongoSink is not a Kafka sink of Cygnus: Contexture only replaces that",
     )
     assert outcome(migration, "a.sinks.idle.type") == (
         "left out",
-        "the agent doesn't list idle, so that Flume never ran it",
+        "the agent does not list idle, so that Flume never ran it",
     )
     assert "s3cret" not in repr(migration)
 
@@ -268,7 +268,7 @@ def test_the_how_to_page_lists_every_difference():
     ("parameter", "outcome_", "why"),
     [
         ("type", "replaced", "this file: one publication for each Kafka sink"),
-        ("channel", "replaced", "what isn't sent yet is in the outbox, on storage; its size is the disk's"),
+        ("channel", "replaced", "what is not sent yet is in the outbox, on storage; its size is the disk's"),
         ("enable_grouping = false", "kept", "topics.enable_grouping"),
         ("enable_name_mappings = false", "kept", "topics.enable_name_mappings"),
         ("enable_lowercase = false", "kept", "topics.enable_lowercase"),

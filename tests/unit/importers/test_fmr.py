@@ -123,10 +123,10 @@ def test_a_format_that_there_is_not_is_wrong():
     assert not result.is_clean
     assert outcome(result, "format") == (
         "wrong",
-        "it is no format of the registry: name one by --format, such as SDMX-ML 2.1, Fusion-JSON or "
+        "it is not a format of the registry: name one by --format, such as SDMX-ML 2.1, Fusion-JSON or "
         "application/vnd.fusion.json",
     )
-    with pytest.raises(ConfigurationError, match="'CSV' is no format of the registry"):
+    with pytest.raises(ConfigurationError, match="'CSV' is not a format of the registry"):
         imported(form="CSV")
 
 

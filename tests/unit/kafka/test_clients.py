@@ -63,11 +63,11 @@ def files(tmp_path_factory):
     [
         (
             {"ca": "none.pem"},
-            "ssl.ca.location of the Kafka connection can't be used: {}/none.pem: No",
+            "ssl.ca.location of the Kafka connection cannot be used: {}/none.pem: No",
             "path",
         ),
         ({"ca": "other.txt"}, "{}/other.txt holds no certificate in PEM", "-----BEGIN CERTIFICATE-----"),
-        ({"certificate": "none.pem"}, "ssl.certificate.location of the Kafka connection can't be used", "path"),
+        ({"certificate": "none.pem"}, "ssl.certificate.location of the Kafka connection cannot be used", "path"),
         ({"certificate": "locked.key"}, "{}/locked.key holds no certificate in PEM", "-----BEGIN CERTIFICATE-----"),
         ({"certificate": "mine.pem", "key": "none.pem"}, "ssl.key.location of the Kafka connection", "path"),
         ({"certificate": "mine.pem", "key": "other.txt"}, "{}/other.txt holds no private key in PEM", "PRIVATE KEY"),

@@ -25,5 +25,5 @@ def test_whole_names_are_matched_and_internal_topics_never_meant(include, exclud
 
 
 def test_a_pattern_that_can_not_be_read_is_reported():
-    with pytest.raises(ConfigurationError, match=r"'\(' is no pattern of topics"):
+    with pytest.raises(ConfigurationError, match=r"'\(' is not a pattern of topics"):
         TopicFilter("(")

@@ -17,7 +17,7 @@ def failure(**changes: object) -> Failure:
         "task": "publish[1]",
         "at": NOON,
         "happened": "the Kafka brokers did not answer for 300 s",
-        "next_step": "see that the brokers run",
+        "next_step": "check that the brokers run",
         "run_url": "http://airflow/dags/publish_vehicles/runs/scheduled__2026",
         "log_url": "http://airflow/log?try_number=1",
     }
@@ -34,7 +34,7 @@ def test_a_failed_send_says_what_waits_and_that_nothing_is_lost() -> None:
         "<b>What is safe:</b> Nothing is lost",
         "outbox abcd1234567890 (run 12), approved: contexture outbox show abcd12345678",
         "shard 1: attempt 11 of 11, exhausted: no broker. Next: wait",
-        "<b>What to do next:</b> see that the brokers run",
+        "<b>What to do next:</b> check that the brokers run",
         'href="http://airflow/dags/publish_vehicles/runs/scheduled__2026"',
     ):
         assert part in mail.html
@@ -64,7 +64,7 @@ def test_the_plain_text_says_the_same_as_the_mail() -> None:
         "What is safe: Nothing is lost: what is in Kafka stays there and is not sent twice, and what is not yet there "
         "waits in the outbox. The next run sends it before it reads anything new, with all its attempts. Until then "
         "nothing after it is sent, so that the order stays right.",
-        "What to do next: see that the brokers run",
+        "What to do next: check that the brokers run",
         "The run: http://airflow/dags/publish_vehicles/runs/scheduled__2026",
         "The log of the task: http://airflow/log?try_number=1",
     ]

@@ -191,7 +191,7 @@ def test_a_damaged_file_stops_its_own_publication_only(storage):
     storage.write("vehicles/state/CURRENT", b"{")
     lines = overview(sources(storage, vehicles=RESTING, buses=RESTING)).lines
     assert [(line.name, line.health.value) for line in lines] == [("vehicles", "stopped"), ("buses", "never run")]
-    assert lines[0].reason.startswith("vehicles/state/CURRENT can not be read as StatePointer. Next: restore the file")
+    assert lines[0].reason.startswith("vehicles/state/CURRENT cannot be read as StatePointer. Next: restore the file")
 
 
 def test_without_tables_the_files_are_still_shown(storage):

@@ -57,7 +57,7 @@ LINES = {"format": "cygnus-lines"}
         ({"message": {"key": "brand"}}, "the attribute 'brand' is not part of the identity"),
         (
             {"message": {"key": "brand"}, "topics": {"keep": "history"}, "source": {"attributes": ["speed"]}},
-            "`key: brand` is the value of an attribute that isn't read",
+            "`key: brand` is the value of an attribute that is not read",
         ),
         (
             {"message": {"key": "topic"}, "topics": {"data_model": "dm-by-service"}},
@@ -144,7 +144,7 @@ def test_possible_combinations_are_accepted(sections):
     [
         ({"size": "off"}, "quality.rules.size: `size: off`: Kafka takes no larger record"),
         ({"topic-length": "warning"}, "quality.rules.topic-length: `topic-length: warning`: Kafka takes no such name"),
-        ({"body": "off"}, "quality.rules.body: `body: off`: what is no JSON object has nothing that could be"),
+        ({"body": "off"}, "quality.rules.body: `body: off`: what is not a JSON object has nothing that could be"),
     ],
 )
 def test_a_record_that_can_not_be_sent_can_not_be_let_through(rules, what):
@@ -219,7 +219,7 @@ def test_a_registry_has_no_entities():
     ("topics", "what"),
     [
         ({"naming": "injective", "cygnus_version": "1.9.0"}, "`cygnus_version` has no effect on `naming: injective`"),
-        ({"naming": "cygnus-legacy", "cygnus_version": "1.10"}, "didn't name topics in the legacy way"),
+        ({"naming": "cygnus-legacy", "cygnus_version": "1.10"}, "did not name topics in the legacy way"),
         ({"naming": "injective", "enable_lowercase": True}, "several identities share a topic of `naming: injective`"),
         (
             {"naming": "injective", "collision": "quarantine"},

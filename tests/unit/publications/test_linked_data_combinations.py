@@ -32,7 +32,7 @@ def refusal(**source: object) -> str:
         ({"context": "context.jsonld"}, "is no address of a @context"),
         ({"context": "https://example.org/a b"}, "is no address of a @context"),
         ({"context": 'https://example.org/>; rel="x'}, "is no address of a @context"),
-        ({"service_path": "/Madrid", "mode": "notifications"}, "`mode: notifications` can't distinguish scopes"),
+        ({"service_path": "/Madrid", "mode": "notifications"}, "`mode: notifications` cannot distinguish scopes"),
         ({"service_path": ["/", "/Madrid"]}, "the scope / selects everything, also what has no scope"),
         (
             {"georel": "coveredBy", "geometry": "box", "coords": "1,2;3,4"},
@@ -42,7 +42,7 @@ def refusal(**source: object) -> str:
             {"georel": "nearby", "geometry": "point", "coords": "1,2"},
             "`georel: nearby` has no counterpart in NGSI-LD",
         ),
-        ({"query": "!speed"}, "'!speed': NGSI-LD can't ask for what an entity lacks"),
+        ({"query": "!speed"}, "'!speed': NGSI-LD cannot ask for what an entity lacks"),
         ({"query": "speed>50;brand==Seat"}, "'brand==Seat': NGSI-LD writes texts in double quotes"),
         ({"query": "brand=='Seat'"}, "NGSI-LD writes texts in double quotes"),
         ({"query": 'brand=="Seat",Opel'}, "NGSI-LD writes texts in double quotes"),
@@ -50,7 +50,7 @@ def refusal(**source: object) -> str:
         ({"query": "(speed>1|createdAt>2026-01-01T00:00:00Z)"}, "needs createdAt for itself"),
         ({"query": "dateModified>2026-01-01T00:00:00Z"}, "needs dateModified for itself"),
         ({"metadata_query": "speed.unit==KMH"}, "'speed.unit==KMH': NGSI-LD writes texts in double quotes"),
-        ({"service": "two words"}, "'two words' is no tenant"),
+        ({"service": "two words"}, "'two words' is not a tenant"),
         ({"service": "city\n"}, "is no tenant"),
         ({"types": ["A"], "type_pattern": "^A"}, "exclude each other"),
     ],
@@ -89,7 +89,7 @@ def test_tenants_and_scopes_keep_what_ngsiv2_would_refuse() -> None:
 
 
 def test_a_level_of_any_name_is_for_scopes_alone() -> None:
-    with pytest.raises(ValidationError, match="'\\+' is no level of a service path"):
+    with pytest.raises(ValidationError, match="'\\+' is not a level of a service path"):
         publication({"api": "ngsiv2", "context": None, "service_path": "/a/+"})
 
 

@@ -178,7 +178,7 @@ def test_a_wrong_value_names_the_nearest_valid_one(written):
             4,
             15,
             "topics.data_model",
-            "'dm-by-entities' is no value of `data_model`",
+            "'dm-by-entities' is not a value of `data_model`",
             "did you mean `dm-by-entity`? "
             "expected one of: dm-by-service, dm-by-service-path, dm-by-entity, dm-by-attribute",
         )
@@ -216,7 +216,7 @@ batches: {batch_size: 0}
 def test_no_combination_is_reported_about_a_value_that_is_wrong_by_itself(written):
     assert messages(written(MINIMAL + "message: {key: none}\ntopics: {keep: lastest}\n")) == [
         "message.key: `key: none` with `detect_deletions: true`: a tombstone without a key deletes nothing",
-        "topics.keep: 'lastest' is no value of `keep`",
+        "topics.keep: 'lastest' is not a value of `keep`",
     ]
 
 
@@ -296,14 +296,14 @@ def test_bytes_that_are_not_utf8_are_refused(written, tmp_path):
 
 
 def test_a_missing_file_is_a_problem_and_no_traceback(tmp_path):
-    assert messages(tmp_path / "nothing.yaml") == [": the file can't be read: No such file or directory"]
+    assert messages(tmp_path / "nothing.yaml") == [": the file cannot be read: No such file or directory"]
 
 
 def test_a_repeated_key_is_reported_with_the_other_problems(written):
     path = written(MINIMAL + "message: {format: ngsiv2}\nmessage: {format: ngsiv3}\n")
     assert messages(path) == [
         ": the key `message` is there twice, first on line 3",
-        "message.format: 'ngsiv3' is no value of `format`",
+        "message.format: 'ngsiv3' is not a value of `format`",
     ]
 
 
@@ -405,7 +405,7 @@ def test_a_folder_that_may_not_be_read_is_a_configuration_error_and_not_an_empty
     monkeypatch.setattr(Path, "iterdir", denied)
     with pytest.raises(ConfigurationError) as error:
         discover(tmp_path)
-    assert error.value.message == f"{tmp_path} can't be read: Permission denied"
+    assert error.value.message == f"{tmp_path} cannot be read: Permission denied"
     assert error.value.next_step == "check the path and its permissions"
 
 

@@ -47,10 +47,10 @@ def test_the_contents_count_for_the_fingerprint_and_comments_do_not(tmp_path: Pa
     ("rules", "more", "message"),
     [
         (RULES % "[a&&b]", "", "the intersection '&&' at position 3"),
-        ("{", "", "the file is no JSON"),
+        ("{", "", "the file is not JSON"),
         (RULES % "a", ", grouping_rules_content: x", "unknown key `grouping_rules_content`"),
         (RULES % "a", ", name_mappings: n.json", "`name_mappings` has no effect"),
-        (RULES % "a", ", enable_name_mappings: true, name_mappings: n.json", "n.json can't be read"),
+        (RULES % "a", ", enable_name_mappings: true, name_mappings: n.json", "n.json cannot be read"),
         (RULES % "a", ", enable_name_mappings: true", "`enable_name_mappings: true` needs a file"),
     ],
 )

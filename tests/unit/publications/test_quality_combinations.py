@@ -124,13 +124,13 @@ def test_a_right_expectation_of_entities_or_attributes_passes(expectation: dict[
         ),
         (
             {"where": "type = 'car"},
-            "expectations.0.where: `where` is no SQL condition: a quote is open (write what could follow on WHERE, "
-            "such as type = 'car' AND value_speed > 0)",
+            "expectations.0.where: `where` is not an SQL condition: a quote is open (write what could follow on "
+            "WHERE, such as type = 'car' AND value_speed > 0)",
         ),
         (
             {"where": "(type = 'a)b'"},
-            "expectations.0.where: `where` is no SQL condition: a parenthesis is open, or closed too often (write what "
-            "could follow on WHERE, such as type = 'car' AND value_speed > 0)",
+            "expectations.0.where: `where` is not an SQL condition: a parenthesis is open, or closed too often (write "
+            "what could follow on WHERE, such as type = 'car' AND value_speed > 0)",
         ),
     ],
 )

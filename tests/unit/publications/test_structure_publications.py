@@ -84,8 +84,8 @@ def test_it_comes_back_from_an_order_as_it_was():
     ("sections", "expected"),
     [
         ({"publish": {"shards": 2}}, "`shards: 2`: a registry's transactions have one order"),
-        ({"message": {"key": "none"}}, "'none' is no value of `key` (expected one of: identity)"),
-        ({"message": {"key": "topic"}}, "'topic' is no value of `key` (expected one of: identity)"),
+        ({"message": {"key": "none"}}, "'none' is not a value of `key` (expected one of: identity)"),
+        ({"message": {"key": "topic"}}, "'topic' is not a value of `key` (expected one of: identity)"),
         ({"message": {"format": "ngsiv2"}}, "`format: ngsiv2` needs `kind: ngsi`"),
         ({"message": {"media_type": SDMX_ML_2_1}}, "did you mean `source.media_type`?"),
         ({"topics": {"naming": "cygnus"}}, "`naming: cygnus` needs `kind: ngsi`"),

@@ -129,7 +129,7 @@ def test_a_registry_has_structures_and_no_entities() -> None:
         inexpressible=1,
         unrouted=7,
         registry_transaction=12345,
-        samples=[ObservedSample("dangling-reference", "urn:a<b>", "'urn:c' isn't held")],
+        samples=[ObservedSample("dangling-reference", "urn:a<b>", "'urn:c' is not stored")],
     )
     verdict = QualityVerdict(outbox="000000000007-abc", approved=True, results=(result,))
     text = render_page(

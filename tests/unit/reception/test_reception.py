@@ -102,7 +102,7 @@ def test_a_notification_without_a_correlator_gets_one_that_is_kept_too(air: Rece
         ({"Ngsiv2_AttrsFormat": "keyValues"}, 400, "normalized"),
         ({"Content_Type": "text/plain"}, 415, "no JSON"),
         ({"Content_Encoding": "gzip"}, 415, "compressed"),
-        ({"body": b"{"}, 400, "isn't JSON"),
+        ({"body": b"{"}, 400, "is not JSON"),
         ({"body": b""}, 400, "empty"),
         ({"body": b" " * 2001}, 413, "more than 2000 bytes"),
     ],

@@ -40,5 +40,5 @@ def test_without_a_token_nothing_is_taken(tmp_path: Path) -> None:
 
 
 def test_the_error_of_a_missing_file_has_no_content(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="can't be read: No such file"):
+    with pytest.raises(ConfigurationError, match="cannot be read: No such file"):
         credentials({}, tmp_path / "nowhere")

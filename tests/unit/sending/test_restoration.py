@@ -118,7 +118,7 @@ def test_a_record_of_an_abort_without_marker_is_aborted_by_the_sender_that_left_
 def test_what_another_sender_has_open_is_waited_for_and_not_aborted(cluster):
     log = {("cars", 1): log_of(range(20), [])}
     hidden = Moved(cluster, log, undecided={("cars", 1): (b"k3", b"of another shard")})
-    with pytest.raises(RetriableError, match=r"readers don't see .* 1 partitions, the first is cars\[1\]"):
+    with pytest.raises(RetriableError, match=r"readers do not see .* 1 partitions, the first is cars\[1\]"):
         publisher(cluster, hidden).publish(MemoryShard(ROWS))
     assert [places for places in cluster.aborted if places] == []
     assert cluster.values("cars") == VALUES[:20]

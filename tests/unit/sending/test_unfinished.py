@@ -142,14 +142,14 @@ def test_a_shard_that_is_sent_already_is_looked_at_once(cluster):
 def test_a_shard_that_is_sent_already_and_hidden_from_readers_fails(cluster):
     publisher(cluster).publish(MemoryShard(ROWS))
     cluster.hidden = {("cars", 1): {fingerprint(b"k35", b"v35")}}
-    with pytest.raises(RetriableError, match=r"readers don't see .* 1 partitions, the first is cars\[1\]"):
+    with pytest.raises(RetriableError, match=r"readers do not see .* 1 partitions, the first is cars\[1\]"):
         publisher(cluster).publish(MemoryShard(ROWS))
 
 
 def test_a_sender_waits_for_what_a_killed_one_sent_before_it(cluster):
     killed_after(cluster, 2)
     cluster.hidden = {("cars", 1): {fingerprint(b"k5", b"v5")}}
-    with pytest.raises(RetriableError, match="readers don't see"):
+    with pytest.raises(RetriableError, match="readers do not see"):
         publisher(cluster).publish(MemoryShard(ROWS))
 
 
@@ -254,7 +254,7 @@ def test_a_sender_waits_until_readers_see_its_records(cluster):
 
 def test_a_sender_whose_records_stay_hidden_fails_and_may_be_tried_again(cluster):
     hidden = ReleasedAfter(cluster, 10_000, fingerprint(b"k35", b"v35"))
-    with pytest.raises(RetriableError, match=r"readers don't see .* 1 partitions, the first is cars\[1\]"):
+    with pytest.raises(RetriableError, match=r"readers do not see .* 1 partitions, the first is cars\[1\]"):
         publisher(cluster, hidden=hidden).publish(MemoryShard(ROWS))
     assert cluster.values("cars") == VALUES
 

@@ -142,7 +142,7 @@ def test_what_can_not_be_converted_gives_no_event_and_is_listed(preparer: Prepar
 
     (refused,) = runs.quarantine(manifest)
     assert (refused["rule"], refused["severity"]) == ("inexpressible", "warning")
-    assert refused["message"].startswith("urn:sdmx:org.sdmx.infomodel.mapping.StructureSet=X:MAPS(1.0) can't be")
+    assert refused["message"].startswith("urn:sdmx:org.sdmx.infomodel.mapping.StructureSet=X:MAPS(1.0) cannot be")
     assert runs.evaluated("run1")[1]["operation"] == "inexpressible"
 
 

@@ -28,7 +28,7 @@ def test_a_reference_to_what_the_registry_lacks_is_counted_and_named(
     manifest = runs(tmp_path).prepare(upserts(FLOW), complete=True)
     assert manifest.warnings == {"dangling-reference": 1}
     assert [record.getMessage() for record in caplog.records if "dangling" in record.getMessage()] == [
-        f"{EXR} breaks dangling-reference: '{ECB_EXR1}' isn't held"
+        f"{EXR} breaks dangling-reference: '{ECB_EXR1}' is not stored"
     ]
 
 
@@ -40,7 +40,7 @@ def test_the_first_structures_of_each_rule_are_kept_for_the_report(tmp_path: Pat
 
     rows = pq.read_table(registry.storage.path(f"{registry.folder.work('run1')}/{SAMPLES_FILE}")).to_pylist()
     assert [row["urn"].partition("=")[2] for row in rows] == [f"ECB:F{number:02d}(1.0)" for number in range(10)]
-    assert {(row["rule"], row["message"]) for row in rows} == {("dangling-reference", f"'{ECB_EXR1}' isn't held")}
+    assert {(row["rule"], row["message"]) for row in rows} == {("dangling-reference", f"'{ECB_EXR1}' is not stored")}
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ def test_an_outbox_at_another_end_never_reaches_the_state(storage: Home, end: st
         steps = (*status.steps[:1], status.steps[1].model_copy(update={"status": "rejected"}))
         storage.write(FOLDER.status("outbox1"), status.model_copy(update={"steps": steps}).to_json())
 
-    with pytest.raises(ConfigurationError, match=f"is {end} and can not become concluded"):
+    with pytest.raises(ConfigurationError, match=f"is {end} and cannot become concluded"):
         concluded(storage, manifest)
 
     assert storage.publication("vehicles").state.pointer() == StatePointer()

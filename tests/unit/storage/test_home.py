@@ -127,7 +127,7 @@ def test_a_full_disk_is_retriable_and_says_where_to_make_room(tmp_path: Path):
 
 @pytest.mark.parametrize("root", ["nosuch://bucket/folder", "fsspec+nosuch://bucket"])
 def test_an_address_of_no_known_filesystem_is_a_configuration_error(root: str):
-    with pytest.raises(ConfigurationError, match="can not be opened") as error:
+    with pytest.raises(ConfigurationError, match="cannot be opened") as error:
         Home(root)
 
     assert "CONTEXTURE_HOME" in error.value.next_step
@@ -144,7 +144,7 @@ def test_an_address_with_credentials_is_refused_without_quoting_them(scheme: str
 
 
 def test_what_follows_the_question_mark_of_an_address_is_not_quoted():
-    with pytest.raises(ConfigurationError, match=r"'s3://bucket/home' can not be opened") as error:
+    with pytest.raises(ConfigurationError, match=r"'s3://bucket/home' cannot be opened") as error:
         Home("s3://bucket/home?secret_key=s3cr3t")
 
     assert "s3cr3t" not in f"{error.value} {error.value.context} {error.value.__cause__}"
@@ -162,14 +162,14 @@ def test_an_object_store_that_is_away_when_it_is_opened_is_retriable(monkeypatch
 
     assert error.value.message == f"the storage 's3://bucket/home' does not answer: {reason}"
     assert error.value.next_step == (
-        "see that it runs and is reached from here, then retry the task: nothing is lost or sent twice"
+        "check that it runs and is reached from here, then retry the task: nothing is lost or sent twice"
     )
 
 
 def test_a_bucket_that_is_not_there_is_a_configuration_error(monkeypatch: pytest.MonkeyPatch):
     _opening_fails(monkeypatch, "Bucket 'bucket' not found")
 
-    with pytest.raises(ConfigurationError, match="can not be opened: Bucket 'bucket' not found"):
+    with pytest.raises(ConfigurationError, match="cannot be opened: Bucket 'bucket' not found"):
         Home("s3://bucket/home")
 
 

@@ -52,7 +52,7 @@ def test_only_the_steps_of_the_story_are_allowed(storage: Home, start: Status, r
     if to in reachable:
         assert outboxes.set_status("first", to, reason="asked").status == to
     else:
-        with pytest.raises(ConfigurationError, match=f"is {start} and can not become {to}"):
+        with pytest.raises(ConfigurationError, match=f"is {start} and cannot become {to}"):
             outboxes.set_status("first", to, reason="asked")
     assert outboxes.status("first").status == (to if to in reachable else start)
 
@@ -122,5 +122,5 @@ def test_a_document_that_is_none_of_ours_is_a_defect_and_names_its_path(storage:
     outboxes = moved(storage)
     storage.write(FOLDER.status("first"), b'{"outbox": 1}')
 
-    with pytest.raises(DefectError, match=r"vehicles/outbox/first/status\.json can not be read as OutboxStatus"):
+    with pytest.raises(DefectError, match=r"vehicles/outbox/first/status\.json cannot be read as OutboxStatus"):
         outboxes.status("first")

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 from contexture.importers.cygnus.flume import Agents, Component, Parameter
 from contexture.importers.result import Outcome, ParameterResult, explain
 
-_OUTBOX = "what isn't sent yet is in the outbox, on storage; its size is the disk's"
+_OUTBOX = "what is not sent yet is in the outbox, on storage; its size is the disk's"
 _NO_OP = "Cygnus ignored it for Kafka"
 _NO_SERVER = "nothing listens: the broker is read (with mode: notifications, `contexture notify serve` does)"
 
@@ -100,12 +100,12 @@ def _of_component(
 
 def _other(component: Component) -> str:
     if component.kind == "sinkgroups":
-        return "publications don't share work; each has shards of its own"
+        return "publications do not share work; each has shards of its own"
     if not component.listed:
-        return f"the agent doesn't list {component.name}, so that Flume never ran it"
+        return f"the agent does not list {component.name}, so that Flume never ran it"
     if component.kind == "sources":
         return "it feeds no Kafka sink"
-    return f"{component.class_name or 'it'} is no Kafka sink of Cygnus: Contexture only replaces that"
+    return f"{component.class_name or 'it'} is not a Kafka sink of Cygnus: Contexture only replaces that"
 
 
 def _of_source(parameter: Parameter) -> tuple[Outcome, str]:

@@ -218,7 +218,7 @@ class _Import:
     def result(self) -> ImportResult:
         drafts = tuple(draft(flow) for sink in self._sinks for flow in self._flows(sink))
         self._decide(
-            "the context broker's address: Cygnus was notified by it and doesn't know it",
+            "the context broker's address: Cygnus was notified by it and does not know it",
             "how often the broker is read: `schedule`, at first every 5 minutes",
         )
         if self._release is None:

@@ -221,7 +221,7 @@ def _publications() -> PointOutcome:
     loaded = discover(publications_folder())
     broken = [each.path.name for each in loaded if each.publication is None]
     if broken:
-        return PointOutcome("error", f"{len(broken)} can't be used: {', '.join(broken)}", "run: contexture check")
+        return PointOutcome("error", f"{len(broken)} cannot be used: {', '.join(broken)}", "run: contexture check")
     if not loaded:
         return PointOutcome(
             "warning",
@@ -423,7 +423,7 @@ def _ports() -> PointOutcome:
     except OSError as error:
         return PointOutcome(
             "error",
-            f"this machine can not reach itself on 127.0.0.1: {error.strerror or type(error).__name__}",
+            f"this machine cannot reach itself on 127.0.0.1: {error.strerror or type(error).__name__}",
             "let processes bind and reach 127.0.0.1: Spark's driver and its workers talk there",
         )
 

@@ -169,7 +169,7 @@ def from_file(path: Path, publication: NgsiPublication) -> SampleEntities:
     try:
         bodies = _bodies(path.read_bytes().removeprefix(BOM_UTF8).strip())
     except OSError as error:
-        raise ConfigurationError(f"{path} can't be read: {error.strerror}", next_step="check the path") from None
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}", next_step="check the path") from None
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(
             f"{path} holds no entities: {error}",

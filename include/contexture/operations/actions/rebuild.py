@@ -272,7 +272,7 @@ def _chosen(names: Sequence[str]) -> list[Publication]:
     known = {each.publication.name: each.publication for each in discover(folder) if each.publication is not None}
     if missing := [name for name in names if name not in known]:
         raise ConfigurationError(
-            f"there is no good publication file for {', '.join(missing)}",
+            f"there is no valid publication file for {', '.join(missing)}",
             next_step=f"name some of {', '.join(sorted(known))}" if known else f"see the files in {folder}",
         )
     return [known[name] for name in names or sorted(known)]

@@ -74,7 +74,7 @@ class CheckOutcome(StoredDocument):
     def text(self) -> str:
         """All of it for people, a line for the whole and one for each step; what failed comes first."""
         in_order = sorted(self.steps, key=lambda step: _URGENCY[step.passed])
-        verdict = "it works" if self.passed else "it can't be reached" if self.unreachable else "it does not work"
+        verdict = "it works" if self.passed else "it cannot be reached" if self.unreachable else "it does not work"
         return "\n".join([f"{self.target}: {verdict}.", *(step.sentence() for step in in_order)])
 
 

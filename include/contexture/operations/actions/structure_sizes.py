@@ -347,7 +347,7 @@ def _artefacts(reply: Reply) -> Iterator[tuple[str, Artefact]]:
         except StructureMessageError as error:
             raise RetriableError(
                 f"the registry answers with a broken message: {error.message}",
-                next_step="look into the registry's log, and try again",
+                next_step="check the registry's log, and retry",
             ) from error
 
 

@@ -100,7 +100,7 @@ def check_rebuildable(publication: Publication) -> None:
     reason = _reason(publication)
     if reason is not None:
         raise ConfigurationError(
-            f"state of publication {publication.name} can't be made from its topics: {reason}",
+            f"state of publication {publication.name} cannot be made from its topics: {reason}",
             next_step=_BY_HAND.format(name=publication.name),
         )
 
@@ -120,7 +120,7 @@ def check_differences(publication: Publication) -> None:
     else:
         return
     raise ConfigurationError(
-        f"the next run of {publication.name} can't send only what differs from the topics: {reason}",
+        f"the next run of {publication.name} cannot send only what differs from the topics: {reason}",
         next_step="leave --only-differences out",
     )
 
@@ -144,7 +144,7 @@ def nothing_sent(publication: str) -> ConfigurationError:
     """The error where the ledger holds nothing, so that no one knows which number comes next."""
     return ConfigurationError(
         f"the ledger of publication {publication} says that nothing was ever sent",
-        next_step="see that the connection leads to the cluster it was sent to; if the ledger is lost too, start a "
+        next_step="check that the connection leads to the cluster it was sent to; if the ledger is lost too, start a "
         f"full run, and look what `contexture verify {publication}` finds extra",
     )
 

@@ -104,7 +104,7 @@ class Tables:
 
 # Object stores answer slowly, and to many at once.
 _READERS = 8
-_UNREADABLE = "its files can not be read. Next: restore them from a backup, or see the how-to on recovering"
+_UNREADABLE = "its files cannot be read. Next: restore them from a backup, or see the how-to on recovering"
 _UNKNOWN = "whether its last run failed is not known without the operational tables"
 _SAYS_THAT_ALL_IS_WELL = {
     PublicationHealth.RESYNC_REQUIRED,

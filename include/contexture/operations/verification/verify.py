@@ -322,7 +322,7 @@ class _StateVerification(TopicVerification):
         known = pointer.watermark or ""
         if known.isdecimal() and any(each is not None and each > int(known) for each in sent):
             raise RetriableError(
-                "another instance has sent more than this one's state knows, so the topics can't be compared with it",
+                "another instance has sent more than this one's state knows, so the topics cannot be compared with it",
                 next_step="verify where that instance runs, or here after the next run of this one",
                 publication=self._publication.name,
             )

@@ -119,7 +119,7 @@ def _name_schemes(publication: NgsiPublication) -> Findings:
         message = f"`cygnus_version` has no effect on `naming: {topics.naming}`"
         yield ModelProblem(("topics", "cygnus_version"), message, "leave it out", (("topics", "naming"),))
     elif topics.naming == "cygnus-legacy" and not _LEGACY_RELEASE.match(topics.cygnus_version or "1.2"):
-        message = f"Cygnus {topics.cygnus_version} didn't name topics in the legacy way of 1.2 and before"
+        message = f"Cygnus {topics.cygnus_version} did not name topics in the legacy way of 1.2 and before"
         yield ModelProblem(("topics", "cygnus_version"), message, "write `naming: cygnus`", (("topics", "naming"),))
     if topics.naming in {"injective", "fixed"} and topics.collision != "warn":
         message = f"`collision: {topics.collision}` has no effect on `naming: {topics.naming}`"

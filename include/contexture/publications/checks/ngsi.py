@@ -49,7 +49,7 @@ def _notified_scopes(publication: NgsiPublication) -> Findings:
     source = publication.source
     if source.api == "ngsi-ld" and source.mode == "notifications" and not _EVERYTHING.intersection(source.service_path):
         # A full run would not find what another scope's notification brought, and would take it for gone.
-        message = "`mode: notifications` can't distinguish scopes"
+        message = "`mode: notifications` cannot distinguish scopes"
         involved = (("source", "api"), ("source", "mode"))
         yield ModelProblem(("source", "service_path"), message, "leave it out, or write `mode: changes`", involved)
 
@@ -87,7 +87,7 @@ def _problem(condition: str) -> tuple[str, str] | None:
     if name in _OWN_TIMES:
         return f"a walk of the source needs {name} for itself", "leave it out"
     if parts["not"]:
-        return "NGSI-LD can't ask for what an entity lacks", "leave it out, and filter in the consumer"
+        return "NGSI-LD cannot ask for what an entity lacks", "leave it out, and filter in the consumer"
     unquoted = [one.strip() for one in _QUOTED.sub("", value).split(",")]
     if sign not in _PATTERN_SIGNS and any(one[:1] == "'" or _BARE_TEXT.fullmatch(one) for one in unquoted):
         text = value.split(",")[0].strip().strip("'")

@@ -157,7 +157,7 @@ def _conditions(publication: Publication) -> Findings:
         if expectation.where is not None and (problem := _unbalanced(expectation.where)):
             yield ModelProblem(
                 ("quality", "expectations", number, "where"),
-                f"`where` is no SQL condition: {problem}",
+                f"`where` is not an SQL condition: {problem}",
                 "write what could follow on WHERE, such as type = 'car' AND value_speed > 0",
             )
 

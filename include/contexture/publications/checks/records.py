@@ -87,7 +87,7 @@ def _of_key(publication: NgsiPublication) -> frozenset[str]:
 Findings = Iterator[ModelProblem]
 
 _WITHOUT_CHOICE = {
-    "body": ("what is no JSON object has nothing that could be published", "leave it out: it is always an error"),
+    "body": ("what is not a JSON object has nothing that could be published", "leave it out: it is always an error"),
     "size": ("Kafka takes no larger record", "leave it out, or raise `max.message.bytes` in topics.config"),
     "topic-length": ("Kafka takes no such name", "leave it out, or choose names by `naming` and `data_model`"),
 }
@@ -158,7 +158,7 @@ def _key_that_is_not_read(publication: NgsiPublication) -> Findings:
     if name is not None and selected and name not in selected:
         yield ModelProblem(
             ("message", "key"),
-            f"`key: {name}` is the value of an attribute that isn't read: `source.attributes` leaves it out",
+            f"`key: {name}` is the value of an attribute that is not read: `source.attributes` leaves it out",
             "add it to source.attributes, or use `key: identity`",
             (("source", "attributes"),),
         )

@@ -54,7 +54,7 @@ def _no_json(written: str, error: json.JSONDecodeError) -> ConfigurationError:
     else:
         found, correction = error, _correction(written, error)
     place = f"line {found.lineno}, column {found.colno}"
-    return ConfigurationError(f"the file is no JSON: {found.msg} at {place}", next_step=correction)
+    return ConfigurationError(f"the file is not JSON: {found.msg} at {place}", next_step=correction)
 
 
 def _needless_comma(written: str, at: int) -> int | None:
@@ -100,7 +100,7 @@ def read(path: Path) -> str:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise ConfigurationError(
-            f"{path.name} can't be read: {error.strerror}", next_step="write a path from this file's folder"
+            f"{path.name} cannot be read: {error.strerror}", next_step="write a path from this file's folder"
         ) from None
     except UnicodeDecodeError as error:
         raise ConfigurationError(

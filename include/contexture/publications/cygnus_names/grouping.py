@@ -93,7 +93,7 @@ def _rule(number: int, item: object, compat: bool) -> GroupingRule | None:
         raise _wrong(number, "has no whole number as id")
     regex, destination, path = (item[name] for name in _REQUIRED[1:])
     if not (isinstance(regex, str) and isinstance(destination, str) and isinstance(path, str)):
-        raise _wrong(number, "has a regex, destination or path that is no text")
+        raise _wrong(number, "has a regex, destination or path that is not text")
     return GroupingRule(item["id"], _fields(number, item["fields"], compat), compile_java(regex), destination, path)
 
 
@@ -107,7 +107,7 @@ def _reason(rule: Mapping[str, object], code: int) -> str:
 
 def _fields(number: int, listed: object, compat: bool) -> tuple[str, ...]:
     if not isinstance(listed, list):
-        raise _wrong(number, "has fields that are no list")
+        raise _wrong(number, "has fields that are not a list")
     unknown = [name for name in listed if not isinstance(name, str) or name not in FIELDS]
     if unknown and not compat:
         raise _wrong(number, f"names the field {unknown[0]!r}; known are {', '.join(FIELDS)}")

@@ -126,7 +126,9 @@ _ANY = r"[^\n\r\x85\u2028\u2029]"
 _END = r"(?=(?:\r\n|[\n\r\x85\u2028\u2029])?\Z)"
 
 
-def refused(pattern: str, position: int, construct: str, why: str = "isn't translated from Java") -> ConfigurationError:
+def refused(
+    pattern: str, position: int, construct: str, why: str = "is not translated from Java"
+) -> ConfigurationError:
     """Returns the error that shows a construct and its position (counted from 1)."""
     return ConfigurationError(
         f"the regular expression {pattern!r}: {construct} at position {position + 1} {why}",
@@ -148,7 +150,7 @@ def compile_java(pattern: str) -> BoundedPattern:
         # Its position is that in the translation, which no one has seen.
         reason = str(error).partition(" at position")[0]
         raise ConfigurationError(
-            f"the regular expression {pattern!r} can't be used: {reason}", next_step=_NEXT_STEP
+            f"the regular expression {pattern!r} cannot be used: {reason}", next_step=_NEXT_STEP
         ) from None
 
 

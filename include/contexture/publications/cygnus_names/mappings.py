@@ -192,7 +192,7 @@ def _text(item: Mapping[str, object], member: str) -> str | None:
     value = item.get(member)
     if value is None or isinstance(value, str):
         return value
-    raise ConfigurationError(f"{member} is no text: {value!r}", next_step="correct it in the file of name mappings")
+    raise ConfigurationError(f"{member} is not text: {value!r}", next_step="correct it in the file of name mappings")
 
 
 def _below(item: Mapping[str, object], member: str, make: Callable[[Mapping[str, object]], T]) -> tuple[T, ...]:
@@ -203,4 +203,4 @@ def _below(item: Mapping[str, object], member: str, make: Callable[[Mapping[str,
 def _objects(listed: object, member: str) -> list[dict[str, object]]:
     if isinstance(listed, list) and all(isinstance(each, dict) for each in listed):
         return listed
-    raise ConfigurationError(f"{member} is no list of objects", next_step="correct it in the file of name mappings")
+    raise ConfigurationError(f"{member} is not a list of objects", next_step="correct it in the file of name mappings")

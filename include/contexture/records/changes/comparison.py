@@ -296,7 +296,7 @@ class ShrinkGuard:
         raise ConfigurationError(
             f"{vanishing} of {held} identities are gone from the source, and only {limit} may vanish in one run",
             next_step=(
-                "see whether the source is whole (service, service path and types of the publication, the broker's "
+                "check whether the source is whole (service, service path and types of the publication, the broker's "
                 "database); if they are really gone, run the publication again with confirm_shrink"
             ),
             alert="too much vanished",

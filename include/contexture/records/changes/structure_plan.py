@@ -204,8 +204,8 @@ DUPLICATE = "duplicate"
 _USUAL_GUARD = ShrinkGuard(0.2, 10)
 _CONTRADICTION = "the registry shows other content for the same URN in one snapshot"
 _SEE_REGISTRY = (
-    "see whether the registry is whole, and what source.select and the rights of the connection leave of it; if they "
-    "are really gone, run the publication again with confirm_shrink"
+    "check whether the registry is whole, and what source.select and the rights of the connection leave of it; if "
+    "they are really gone, run the publication again with confirm_shrink"
 )
 
 

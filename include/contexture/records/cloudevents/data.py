@@ -85,10 +85,10 @@ def json_bytes(value: object, data: object) -> bytes:
     try:
         written = orjson.dumps(value, _decimal_json, _OPTIONS)
     except (TypeError, RecursionError) as error:
-        raise refused(DATA, f"can't be written as JSON ({error})") from error
+        raise refused(DATA, f"cannot be written as JSON ({error})") from error
     # orjson writes null for NaN and infinity. From the right it is found in half the time.
     if written.rfind(b"null") >= 0 and _holds_nan(data):
-        raise refused(DATA, "holds NaN or infinity, which JSON doesn't know")
+        raise refused(DATA, "holds NaN or infinity, which JSON does not know")
     return written
 
 
@@ -144,11 +144,11 @@ def _decimal_json(value: object) -> orjson.Fragment:
     """Returns what orjson doesn't know and JSON has: decimal numbers, with all their digits."""
     if isinstance(value, Decimal) and value.is_finite():
         return orjson.Fragment(str(value))
-    raise TypeError(f"a {type(value).__name__} is no JSON value")
+    raise TypeError(f"a {type(value).__name__} is not a JSON value")
 
 
 def _no_base64() -> NoReturn:
-    raise refused(DATA_BASE64, "isn't base64 (RFC 4648, 4)")
+    raise refused(DATA_BASE64, "is not base64 (RFC 4648, 4)")
 
 
 def _base64(raw: bytes) -> dict[str, object]:
@@ -176,7 +176,7 @@ def _encoded(text: str, media: MediaType) -> bytes:
     except LookupError as error:
         raise refused("datacontenttype", "names a charset that is not known", next_step="use UTF-8") from error
     except UnicodeError as error:
-        raise refused(DATA, "holds characters that its charset hasn't", next_step="use UTF-8") from error
+        raise refused(DATA, "holds characters that its charset lacks", next_step="use UTF-8") from error
 
 
 def _holds_nan(data: object) -> bool:

@@ -246,7 +246,7 @@ def _text(name: str, value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError as error:
-        raise refused(name, "isn't UTF-8", next_step=_NOT_OURS) from error
+        raise refused(name, "is not UTF-8", next_step=_NOT_OURS) from error
 
 
 def _from_structured(content_type: str, value: bytes | None) -> dict[str, object]:
@@ -254,7 +254,7 @@ def _from_structured(content_type: str, value: bytes | None) -> dict[str, object
     if media is None or media.essence != STRUCTURED_JSON:
         raise refused(
             CONTENT_TYPE,
-            "names a format of events that isn't read: batches and formats other than JSON aren't",
+            "names a format of events that is not read: batches and formats other than JSON are not",
             next_step="forward the record as it is, or ask its producer for application/cloudevents+json",
         )
     members = _members(_utf_8(value, media))
@@ -276,7 +276,7 @@ def _utf_8(value: bytes | None, media: MediaType) -> bytes:
     try:
         return bytes(value).decode(media.codec).encode()
     except (LookupError, UnicodeError) as error:
-        raise refused("value", "isn't text in the charset of its content type", next_step=_NOT_OURS) from error
+        raise refused("value", "is not text in the charset of its content type", next_step=_NOT_OURS) from error
 
 
 def _members(raw: bytes) -> dict[str, object]:
@@ -293,9 +293,9 @@ def _members(raw: bytes) -> dict[str, object]:
         orjson.loads(raw)
         event = json.loads(raw, object_pairs_hook=take)
     except (ValueError, RecursionError) as error:
-        raise refused("value", "isn't JSON", next_step=_NOT_OURS) from error
+        raise refused("value", "is not JSON", next_step=_NOT_OURS) from error
     if not isinstance(event, dict):
-        raise refused("value", "isn't a JSON object", next_step=_NOT_OURS)
+        raise refused("value", "is not a JSON object", next_step=_NOT_OURS)
     if len(found) > len(event):
         twice = next(name for name, times in Counter(name for name, _ in found).items() if times > 1)
         raise refused(twice, "is in the event several times", next_step=_NOT_OURS)

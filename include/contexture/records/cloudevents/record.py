@@ -96,7 +96,7 @@ def header_name(name: str) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise refused(name, "is no name of an attribute", next_step="use the letters a to z and digits only")
     if name == DATA:
-        raise refused(name, "can't be an attribute", next_step="give the extension another name")
+        raise refused(name, "cannot be an attribute", next_step="give the extension another name")
     if len(name) > _ADVISED_LENGTH or name[0].isdigit():
         advice = (
             f"CloudEvents advises names of at most {_ADVISED_LENGTH} characters that begin with a letter: {name[:40]}"

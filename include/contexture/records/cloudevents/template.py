@@ -180,12 +180,12 @@ def _check_names(constant: Mapping[str, object], varying: Sequence[str]) -> None
     for name in (*constant, *varying):
         header_name(name)
         if name in DATA_MEMBERS:
-            raise refused(name, "can't be an attribute")
+            raise refused(name, "cannot be an attribute")
     for name in varying:
         if name in constant or list(varying).count(name) > 1:
             raise refused(name, "is in a template twice", next_step="make it constant or varying")
         if name == "datacontenttype":
-            raise refused(name, "can't vary", next_step="make a template for each media type")
+            raise refused(name, "cannot vary", next_step="make a template for each media type")
     for name in REQUIRED:
         if name not in constant and name not in varying:
             raise refused(name, "is missing")

@@ -52,7 +52,7 @@ def write_json(value: object, write: Callable[[object], bytes] = orjson.dumps) -
     try:
         return write(value)
     except TypeError as error:
-        raise MessageError(f"the entity can't be written as JSON ({error})", next_step=CORRECT_ENTITY) from error
+        raise MessageError(f"the entity cannot be written as JSON ({error})", next_step=CORRECT_ENTITY) from error
 
 
 def missing_attribute_error(name: str) -> MessageError:

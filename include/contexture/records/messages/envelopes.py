@@ -314,7 +314,7 @@ def message_in(event: bytes) -> tuple[bytes, str | None]:
             return raw, media_type
         return as_bytes(msgspec.json.decode(raw, type=str), media_type), media_type
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, RejectedError) as error:
-        raise ValueError("it is no event in structured mode that holds a message") from error
+        raise ValueError("it is not an event in structured mode that holds a message") from error
 
 
 def structure_envelope(publication: Publication) -> StructureEnvelope | None:

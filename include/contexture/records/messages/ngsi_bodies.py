@@ -63,7 +63,7 @@ def received_attributes(element: Mapping[str, object], attribute: str | None = N
 
 def _received(attribute: object) -> dict[str, object]:
     if not isinstance(attribute, Mapping):
-        raise MessageError("an attribute of the context element isn't an object", next_step=CORRECT_ENTITY)
+        raise MessageError("an attribute of the context element is not an object", next_step=CORRECT_ENTITY)
     known = {name: attribute[name] for name in _MEMBERS if name in attribute}
     known.setdefault("metadatas", [])
     return known
@@ -71,7 +71,7 @@ def _received(attribute: object) -> dict[str, object]:
 
 def _attribute(name: str, attribute: object) -> dict[str, object]:
     if not isinstance(attribute, dict):
-        raise MessageError("an attribute isn't an object with a value", next_step=CORRECT_ENTITY, attribute=name[:100])
+        raise MessageError("an attribute is not an object with a value", next_step=CORRECT_ENTITY, attribute=name[:100])
     return {
         "name": name,
         "type": attribute.get("type"),
@@ -87,12 +87,12 @@ def _metadatas(metadata: object) -> list[dict[str, object]] | None:
         return [_metadata(name, member) for name, member in metadata.items()]
     if metadata is None:
         return None
-    raise MessageError("the metadata of an attribute isn't an object", next_step=CORRECT_ENTITY)
+    raise MessageError("the metadata of an attribute is not an object", next_step=CORRECT_ENTITY)
 
 
 def _metadata(name: str, metadata: object) -> dict[str, object]:
     if not isinstance(metadata, dict):
-        raise MessageError("a metadata isn't an object with a value", next_step=CORRECT_ENTITY, metadata=name[:100])
+        raise MessageError("a metadata is not an object with a value", next_step=CORRECT_ENTITY, metadata=name[:100])
     return {"name": name, "type": metadata.get("type"), "value": metadata.get("value")}
 
 

@@ -155,7 +155,7 @@ def to_ngsi_ld(name: str, attribute: object) -> Converted:
         MessageError: it isn't an object, or its metadata has the name of an attribute's own member.
     """
     if not isinstance(attribute, Mapping):
-        raise MessageError("an attribute isn't an object with a value", next_step=CORRECT_ENTITY, attribute=name[:100])
+        raise MessageError("an attribute is not an object with a value", next_step=CORRECT_ENTITY, attribute=name[:100])
     return {**_kind_and_value(name, attribute.get("type"), attribute.get("value")), **_metadata(attribute)}
 
 
@@ -207,11 +207,13 @@ def _value(kind: object, value: object) -> object:
 def _metadata(attribute: Mapping[str, object]) -> Converted:
     metadata = attribute.get("metadata") or {}
     if not isinstance(metadata, Mapping):
-        raise MessageError("the metadata of an attribute isn't an object", next_step=CORRECT_ENTITY)
+        raise MessageError("the metadata of an attribute is not an object", next_step=CORRECT_ENTITY)
     members: Converted = {}
     for name, item in metadata.items():
         if not isinstance(item, Mapping):
-            raise MessageError("a metadata isn't an object with a value", next_step=CORRECT_ENTITY, metadata=name[:100])
+            raise MessageError(
+                "a metadata is not an object with a value", next_step=CORRECT_ENTITY, metadata=name[:100]
+            )
         own = _own_member(name, item.get("value"))
         member, value = own if own is not None and own[0] not in members else _sub_attribute(name, item)
         members[member] = value
@@ -233,7 +235,7 @@ def _own_member(name: str, value: object) -> tuple[str, object] | None:
 def _sub_attribute(name: str, metadata: Mapping[str, object]) -> tuple[str, object]:
     if name in _TAKEN:
         raise MessageError(
-            f"the metadata {name!r} has the name of something else in NGSI-LD, and its value doesn't fit that",
+            f"the metadata {name!r} has the name of something else in NGSI-LD, and its value does not fit that",
             next_step="rename it in the source, or use another message.format",
         )
     return name, _kind_and_value(name, metadata.get("type"), metadata.get("value"))

@@ -77,7 +77,7 @@ class HttpConnection:
     def __post_init__(self) -> None:
         url = self._url()
         if url.scheme not in {"http", "https"} or not url.host:
-            raise self.validation_error(f"{self.WHO}'s address is no HTTP address")
+            raise self.validation_error(f"{self.WHO}'s address is not an HTTP address")
         unsendable = [name for name, value in self.headers.items() if _UNSENDABLE.search(f"{name}{value}")]
         if unsendable:
             raise self.validation_error(f"{self.WHO}'s header {unsendable[0]!r} holds a line break")
@@ -123,7 +123,7 @@ class HttpConnection:
         except (OSError, ssl.SSLError, ValueError) as error:
             # `from None`: nothing about the key is to be shown.
             raise ConfigurationError(
-                f"our certificate {self.certificate!r} can not be used ({type(error).__name__})",
+                f"our certificate {self.certificate!r} cannot be used ({type(error).__name__})",
                 next_step="put readable PEM files into the connection's certificate and certificate_key, and the key's "
                 "password into certificate_password",
             ) from None
@@ -145,7 +145,7 @@ class HttpConnection:
             document = msgspec.json.decode(text, type=cls.DOCUMENT)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             # The decoder's message names members and types, never values.
-            raise cls.validation_error(f"{cls.WHO}'s connection can not be read: {error}") from None
+            raise cls.validation_error(f"{cls.WHO}'s connection cannot be read: {error}") from None
         return cls(**{name: getattr(document, name) for name in cls.DOCUMENT.__struct_fields__})
 
     def _url(self) -> httpx.URL:
@@ -153,7 +153,7 @@ class HttpConnection:
             return httpx.URL(self.base_url)
         except (httpx.InvalidURL, TypeError) as error:
             # `from None`: the foreign error may quote a password in the address.
-            raise self.validation_error(f"{self.WHO}'s address is no address ({type(error).__name__})") from None
+            raise self.validation_error(f"{self.WHO}'s address is not an address ({type(error).__name__})") from None
 
 
 def _bundle(path: str) -> ssl.SSLContext:
@@ -161,7 +161,7 @@ def _bundle(path: str) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=path)
     except (OSError, ssl.SSLError) as error:
         raise ConfigurationError(
-            f"the bundle of authorities {path!r} can not be read: {error}",
+            f"the bundle of authorities {path!r} cannot be read: {error}",
             next_step="put the path of a readable PEM file into the connection's verify",
         ) from error
 
@@ -285,7 +285,7 @@ def _seconds(connection_id: str, fields: ConnectionFields) -> float:
         return float(fields.text("timeout_seconds"))
     except ValueError:
         hint = "write it as a number of seconds"
-        raise connection_error(connection_id, "has a timeout_seconds that is no number", hint) from None
+        raise connection_error(connection_id, "has a timeout_seconds that is not a number", hint) from None
 
 
 def connection_error(connection_id: str, message: str, next_step: str) -> ConfigurationError:

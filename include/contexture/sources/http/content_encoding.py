@@ -86,9 +86,7 @@ def _gunzip(pieces: Iterable[bytes], who: str) -> Iterator[bytes]:
 
 
 def _broken(who: str) -> BrokenBodyError:
-    return BrokenBodyError(
-        f"an answer of {who} ends before it is whole", next_step="look into its log; the run is retried"
-    )
+    return BrokenBodyError(f"an answer of {who} ends before it is whole", next_step="check its log; the run is retried")
 
 
 def limit_size(pieces: Iterable[bytes], limit_bytes: int, connection: HttpConnection) -> Iterator[bytes]:

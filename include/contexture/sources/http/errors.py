@@ -77,7 +77,7 @@ def translate_http_error(address: str, who: str = BROKER) -> Iterator[None]:
     except (httpx.InvalidURL, httpx.DecodingError, httpx.StreamError, ValueError) as error:
         # `from None`: these may quote a header or an address with a password.
         raise ConfigurationError(
-            f"the request to {who} at {address} can not be made ({type(error).__name__})",
+            f"the request to {who} at {address} cannot be made ({type(error).__name__})",
             next_step="correct the connection's address and headers, and what the publication selects",
         ) from None
 
@@ -174,14 +174,14 @@ def refusal_error(
     if status in RETRIED_STATUSES:
         return BrokerUnavailableError(
             f"the context broker at {address} answered {status}",
-            next_step="look into the broker's log and at its database; the run is retried",
+            next_step="check the broker's log and its database; the run is retried",
             correlator=correlator,
             retry_after_seconds=retry_after_seconds(response.headers.get("retry-after", "")),
         )
     if status > 500 and status != httpx.codes.NOT_IMPLEMENTED:
         return RetriableError(
             f"the context broker at {address} answered {status}",
-            next_step="look into the broker's log and that of the proxy before it; the run is retried",
+            next_step="check the broker's log and that of the proxy before it; the run is retried",
             correlator=correlator,
         )
     return _configuration(address, status, correlator, _Refused(path, tuple(parameters), problem))

@@ -55,7 +55,7 @@ class TokenRequest:
                 f"authentication of no known kind (known: {', '.join(GRANTS)})", next_step=_NEXT_STEP
             )
         if _scheme(self.url) not in {"http", "https"}:
-            raise ConfigurationError("the token service's address is no HTTP address", next_step=_NEXT_STEP)
+            raise ConfigurationError("the token service's address is not an HTTP address", next_step=_NEXT_STEP)
         lacking = [name for name in _NEEDED[self.kind] if not getattr(self, name)]
         if lacking:
             raise ConfigurationError(
@@ -170,7 +170,7 @@ class Tokens:
         if status in RETRIED_STATUSES:
             return BrokerUnavailableError(
                 f"{_WHO} at {self._grant.address} answered {status}",
-                next_step="look into the token service's log; the run is retried",
+                next_step="check the token service's log; the run is retried",
             )
         return ConfigurationError(
             f"{_WHO} at {self._grant.address} gives us no token ({status})",

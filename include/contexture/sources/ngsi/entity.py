@@ -137,7 +137,7 @@ def _json_object(body: bytes) -> dict[str, object]:
     except (ValueError, TypeError, RecursionError) as error:
         # orjson reads deeper than it writes and says so by a TypeError; either depth is beyond what the rule allows.
         rule = "nesting" if isinstance(error, TypeError) or "depth limit" in str(error) else "body"
-        raise _not_an_entity(f"the body isn't JSON that can be read ({error})", rule) from error
+        raise _not_an_entity(f"the body is not JSON that can be read ({error})", rule) from error
     if not isinstance(value, dict):
         raise _not_an_entity(f"the body is a JSON {type(value).__name__}, not an object", "body")
     return value

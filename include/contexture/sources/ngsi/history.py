@@ -218,9 +218,9 @@ def _document(body: bytes) -> dict[str, object]:
         value = parse_json(body)
     except (ValueError, TypeError, RecursionError):
         # `from None`: a decoder's message may quote the data.
-        raise _unreadable("an entity of the history is no JSON that can be read") from None
+        raise _unreadable("an entity of the history is not JSON that can be read") from None
     if not isinstance(value, dict):
-        raise _unreadable("an entity of the history is no JSON object")
+        raise _unreadable("an entity of the history is not a JSON object")
     return value
 
 
@@ -369,7 +369,7 @@ class NgsiLdHistoryClient(NgsiLdClient):
         if set(names) != set(self._types_like(pattern, deadline)):
             raise RetriableError(
                 f"the context broker at {self.address} answered with two different lists of types",
-                next_step="nothing; the run is retried. If it stays so, see whether the broker reaches its database",
+                next_step="nothing; the run is retried. If it stays so, check whether the broker reaches its database",
             )
         return names
 

@@ -125,9 +125,9 @@ def _parsed(name: str, text: str) -> dict[str, object]:
     try:
         schema = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{name} is no JSON: {error}", next_step="correct quality.models") from None
+        raise ConfigurationError(f"{name} is not JSON: {error}", next_step="correct quality.models") from None
     if not isinstance(schema, dict):
-        raise ConfigurationError(f"{name} is no JSON Schema", next_step="correct quality.models")
+        raise ConfigurationError(f"{name} is not a JSON Schema", next_step="correct quality.models")
     # A validator cannot check by other metaschemas.
     is_draft = str(schema.get("$schema", "")).startswith(
         ("http://json-schema.org/draft", "https://json-schema.org/draft")
@@ -169,7 +169,7 @@ def _property_names(schema: object, base: str, registry: Registry, seen: set[str
 
 
 def _unusable(error: Exception, missing: Sequence[str]) -> ConfigurationError:
-    why = f"one refers to {missing[0][:150]}, which isn't among its files" if missing else str(error).splitlines()[0]
+    why = f"one refers to {missing[0][:150]}, which is not among its files" if missing else str(error).splitlines()[0]
     return ConfigurationError(
         f"the schemas of quality.models cannot be used: {why[:250]}",
         next_step="copy models with `contexture models vendor`, which takes along what they refer to",

@@ -101,7 +101,7 @@ def family(head: bytes, media_type: str | None) -> str:
         return "xml" if text[:1] == b"<" else "json"
     for magic, name in _UNSPLITTABLE.items():
         if text.startswith(magic):
-            raise UnsplittableFormatError(f"{name} can't be split", next_step=_SINGLY)
+            raise UnsplittableFormatError(f"{name} cannot be split", next_step=_SINGLY)
     for magic, name in _PACKED.items():
         if head.startswith(magic):
             raise StructureMessageError(f"the message is packed with {name}", next_step="unpack it first")
@@ -109,7 +109,7 @@ def family(head: bytes, media_type: str | None) -> str:
     what = "neither XML nor a JSON object" if text else "empty"
     raise StructureMessageError(
         f"the message is {what}{hint}",
-        next_step="look at what the registry answered; an empty answer says nothing about what it holds",
+        next_step="check the response of the registry; an empty answer says nothing about what it holds",
     )
 
 

@@ -74,18 +74,18 @@ def _places(selector: str) -> Iterator[tuple[str, int, int]]:
     for mark, what, hint in _PARTS:
         end = selector.find(mark, start)
         if end < 0:
-            raise _unreadable(selector, len(selector), f"{what} isn't followed by {mark!r}: {hint}")
+            raise _unreadable(selector, len(selector), f"{what} is not followed by {mark!r}: {hint}")
         yield selector, start, end
         start = end + 1
     if selector[start:].strip():
-        raise _unreadable(selector, start, "nothing follows the version: leave it out; items can't be selected")
+        raise _unreadable(selector, start, "nothing follows the version: leave it out; items cannot be selected")
 
 
 def _unreadable(selector: str, at: int, reason: str) -> SelectorError:
     # What was written may hold a colon; hints never do.
     what, _, hint = reason.rpartition(": ")
     return SelectorError(
-        f"the selector {selector!r} can't be read at character {at + 1}: {what}",
+        f"the selector {selector!r} cannot be read at character {at + 1}: {what}",
         next_step=hint,
         selector=selector,
         character=at + 1,
@@ -113,7 +113,7 @@ def _kind(text: str) -> str:
 
 def _of_other_model(qualified: str) -> str:
     if not _OTHER_MODEL.fullmatch(qualified):
-        raise ValueError(f"{_PREFIX}{qualified} is no beginning of a URN: write {_PREFIX}model.package.Class")
+        raise ValueError(f"{_PREFIX}{qualified} is not a beginning of a URN: write {_PREFIX}model.package.Class")
     return qualified
 
 
@@ -129,13 +129,15 @@ def _unknown(name: str) -> str:
 
 def _agency(text: str) -> str:
     if not _AGENCY.fullmatch(text):
-        raise ValueError(f"{text!r} is no agency: write one such as ECB or ECB.STA, ECB.* for those below, or * alone")
+        raise ValueError(
+            f"{text!r} is not an agency: write one such as ECB or ECB.STA, ECB.* for those below, or * alone"
+        )
     return text
 
 
 def _id(text: str) -> str:
     if not _ID.fullmatch(text):
-        raise ValueError(f"{text!r} is no id: write a whole one, several with commas, or * alone")
+        raise ValueError(f"{text!r} is not an id: write a whole one, several with commas, or * alone")
     return text
 
 

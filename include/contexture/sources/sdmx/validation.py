@@ -67,7 +67,7 @@ class SchemaValidator:
                 yield SplitWarning("invalid", violation[:_CHARACTERS], artefact.offset)
         except (SyntaxError, ValueError, RecursionError) as error:
             # lxml's errors of reading are SyntaxErrors. What can be split may still be too deep or too odd for them.
-            yield SplitWarning("unchecked", f"the validator can't read it: {type(error).__name__}", artefact.offset)
+            yield SplitWarning("unchecked", f"the validator cannot read it: {type(error).__name__}", artefact.offset)
 
     def _violations(self, format_: Format) -> Violations:
         if format_ not in self._loaded:

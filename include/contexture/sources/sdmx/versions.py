@@ -43,7 +43,7 @@ class Version:
         numbers = tuple(map(int, found[1].split("."))) if found else ()
         extension = tuple(found[2].split(".")) if found and found[2] else ()
         if not numbers or (extension and len(numbers) != _SEMANTIC):
-            raise ValueError(f"{text!r} is no version such as 1.0, 2.3.1 or 2.3.1-draft")
+            raise ValueError(f"{text!r} is not a version such as 1.0, 2.3.1 or 2.3.1-draft")
         return cls(numbers, extension)
 
     @property
@@ -120,7 +120,7 @@ class VersionPattern:
         """
         if not _OPERATORS.intersection(text):
             if not _EXACT.fullmatch(text):
-                raise ValueError(f"{text!r} is no version: write one such as 1.0 or 2.3.1, or *, ~, +, 2.3+.1")
+                raise ValueError(f"{text!r} is not a version: write one such as 1.0 or 2.3.1, or *, ~, +, 2.3+.1")
             return cls(text)
         if text in _OPERATORS:
             return cls(text, text, (1, 0, 0), 0, frozenset((3,))) if text == "+" else cls(text, text)
@@ -172,5 +172,7 @@ def _components(text: str) -> tuple[list[tuple[str | None, str]], int]:
     components = [(each[1], each[2] or "") for each in found if each and each[0]]
     marked = [place for place, (_, operator) in enumerate(components) if operator]
     if len(components) < len(found) or len(found) not in {2, _SEMANTIC} or len(marked) != 1:
-        raise ValueError(f"{text!r} is no version: write two or three numbers, one of them with + ~ or *, as in 2.3+.1")
+        raise ValueError(
+            f"{text!r} is not a version: write two or three numbers, one of them with + ~ or *, as in 2.3+.1"
+        )
     return components, marked[0]

@@ -264,7 +264,7 @@ def test_records_that_show_no_identity_are_refused_by_name(
 ) -> None:
     city = City(tmp_path, cars(**{**changes, "source": source(**changes.get("source", {}))}))
 
-    with pytest.raises(ConfigurationError, match=f"publication vehicles can't be made .*{reason}") as refused:
+    with pytest.raises(ConfigurationError, match=f"publication vehicles cannot be made .*{reason}") as refused:
         city.rebuilt()
 
     assert "contexture verify vehicles" in refused.value.next_step

@@ -87,7 +87,7 @@ def test_a_name_that_kafka_refuses_and_a_body_that_json_refuses_are_rejected_dat
         rendered(ContextIdentity("vehicles", "/4wheels", "c" * 252, "car"))
 
     lines = renderer(publication(topics={"keep": "history"}, message={"format": "cygnus-lines"}))
-    with pytest.raises(MessageError, match="isn't an object with a value"):
+    with pytest.raises(MessageError, match="is not an object with a value"):
         lines(CAR, {"id": "car1", "type": "car", "speed": 5}, None, RECEIVED_MS)
 
 

@@ -150,7 +150,7 @@ def test_the_validity_codes_are_those_of_cygnus(rule: dict[str, object], code: i
         ({"id": 1, "fields": ["entityId"]}, "lacks regex, destination, fiware_service_path (code 1)"),
         ({**RULE, "destination": "", "fields": []}, "has nothing in fields, destination (code 2)"),
         ({**RULE, "fiware_service_path": "rooms"}, "has the path 'rooms', which has no leading slash (code 4)"),
-        ({**RULE, "regex": "(a"}, "the regular expression '(a' can't be used: missing )"),
+        ({**RULE, "regex": "(a"}, "the regular expression '(a' cannot be used: missing )"),
     ],
 )
 def test_what_is_wrong_with_a_rule_is_named(rule: dict[str, object], message: str) -> None:

@@ -143,7 +143,7 @@ def test_formats_that_cannot_be_split_are_named_with_the_way_out(message):
         (b'{"errors": [{"code": 404}]}', "neither structures nor a header"),
         (b'{"details": [{"code": 404}]}', "no member that is known"),
         (b'{"meta": {}, "data": {"dataSets": []}}', "a data message"),
-        (b'{"data": [1]}', "data that are no object"),
+        (b'{"data": [1]}', "data that are not an object"),
         (b'{"meta": {}, "data": {"metadataSets": [{"id": "A"}]}}', "a metadata message"),
         (b'{"meta": {}, "metadataSets": [{"id": "A"}]}', "a metadata message"),
         (b'{"meta": {}, "MetadataSet": [{"id": "A"}]}', "a metadata message"),
@@ -175,7 +175,7 @@ def test_other_messages_of_sdmx_ml_are_named(root):
 
 def test_bytes_that_are_not_of_the_declared_encoding_are_refused():
     message = b'<?xml version="1.0" encoding="windows-1252"?><a>' + b"\x81</a>"
-    with pytest.raises(StructureMessageError, match="isn't written in cp1252"):
+    with pytest.raises(StructureMessageError, match="is not written in cp1252"):
         list(split(BytesIO(message)))
 
 

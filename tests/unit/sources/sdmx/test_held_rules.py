@@ -43,7 +43,7 @@ def flow(*references: str) -> PublishedStructure:
     ],
 )
 def test_a_reference_dangles_if_nothing_that_is_held_fits(reference: str, held: str, dangles: bool) -> None:
-    expected = [warned(FLOW, "dangling-reference", f"'{reference}' isn't held")] if dangles else []
+    expected = [warned(FLOW, "dangling-reference", f"'{reference}' is not stored")] if dangles else []
     assert check_consistency([flow(reference)], {held: b"x"}) == expected
     assert check_consistency([flow(reference), PublishedStructure(held, b"x")], {}) == expected
 
@@ -51,7 +51,7 @@ def test_a_reference_dangles_if_nothing_that_is_held_fits(reference: str, held: 
 def test_what_this_run_deletes_is_held_no_more() -> None:
     new = [flow(structure("2.0"))]
     assert check_consistency(new, {structure("2.0"): b"x"}, gone=[structure("2.0")]) == [
-        warned(FLOW, "dangling-reference", f"'{structure('2.0')}' isn't held")
+        warned(FLOW, "dangling-reference", f"'{structure('2.0')}' is not stored")
     ]
     assert check_consistency(new, {structure("2.0"): b"x"}, gone=[structure("1.0")]) == []
 
@@ -127,7 +127,7 @@ def test_a_version_that_was_published_before_may_come_again() -> None:
 )
 def test_what_is_final_keeps_its_content(candidate: PublishedStructure, is_reported: bool) -> None:
     version = candidate.urn.rpartition("(")[2].rstrip(")")
-    message = f"version {version} is final, and its content isn't the one that was published"
+    message = f"version {version} is final, and its content is not the one that was published"
     expected = [warned(candidate.urn, "final-content", message)] if is_reported else []
     assert check_consistency([candidate], {candidate.urn: b"same"}) == expected
 
@@ -169,7 +169,7 @@ def test_a_publication_says_how_grave_it_is() -> None:
     errors = StructureRuleOptions(severities=severities({"dangling-reference": "error"}))
     assert check_consistency(new, {}, errors) == [
         ConsistencyViolation(
-            FLOW, Violation("dangling-reference", "error", f"'{structure('2.0')}' isn't held (and 1 more)")
+            FLOW, Violation("dangling-reference", "error", f"'{structure('2.0')}' is not stored (and 1 more)")
         )
     ]
     off = StructureRuleOptions(severities=severities({"dangling-reference": "off"}))
@@ -178,7 +178,7 @@ def test_a_publication_says_how_grave_it_is() -> None:
 
 def test_a_name_that_is_no_urn_is_compared_with_nothing() -> None:
     assert check_consistency([PublishedStructure("T", b"1", ("U",))], {"T": b"2"}) == [
-        warned("T", "dangling-reference", "'U' isn't held")
+        warned("T", "dangling-reference", "'U' is not stored")
     ]
 
 

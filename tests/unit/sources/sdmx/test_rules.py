@@ -105,7 +105,7 @@ def test_a_structure_without_a_urn_is_an_error_that_says_what_is_missing() -> No
 def test_a_concept_outside_of_a_scheme_has_no_urn() -> None:
     concept = '<str:Concept id="FREQ" agencyID="BIS"><str:Name xml:lang="en">F</str:Name></str:Concept>'
     assert found(one(structures.ml("2.0", ("Concepts", concept)))) == [
-        ("urn-missing", "error", "'Concept' 'FREQ' isn't maintainable, so that it has no URN")
+        ("urn-missing", "error", "'Concept' 'FREQ' is not maintainable, so that it has no URN")
     ]
 
 

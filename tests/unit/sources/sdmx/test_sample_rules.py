@@ -37,7 +37,7 @@ CONCEPTS_OF_2_0 = [
 ]
 BROKEN = {
     "ml20/TWG_StructureSample.xml": [
-        ("urn-missing", "error", f"'Concept' '{name}' isn't maintainable, so that it has no URN")
+        ("urn-missing", "error", f"'Concept' '{name}' is not maintainable, so that it has no URN")
         for name in CONCEPTS_OF_2_0
     ],
     "ml30/IMF_STA_DSD_BOP.xml": [
@@ -52,64 +52,65 @@ BROKEN = {
 DANGLING = {
     "fusion/FMR_vtl_transformationscheme.fusion.json": {
         "transformation.VtlMappingScheme=TEST:TEST_DETAIL(1.0)": (
-            "'datastructure.Dataflow=TEST:TEST_DETAIL(1.0)' isn't held"
+            "'datastructure.Dataflow=TEST:TEST_DETAIL(1.0)' is not stored"
         )
     },
     "json20/FMR_vtl_transformationscheme.json": {
         "transformation.VtlMappingScheme=TEST:TEST_DETAIL(1.0)": (
-            "'datastructure.Dataflow=TEST:TEST_DETAIL(1.0)' isn't held"
+            "'datastructure.Dataflow=TEST:TEST_DETAIL(1.0)' is not stored"
         )
     },
     # A slip of those who wrote the sample: the scheme is called ECB_CONCEPTS.
     "json21/TWG_constructed-sample.json": {
-        "datastructure.DataStructure=ECB:ECB_EXR1(1.0)": "'conceptscheme.ConceptScheme=ECB:ECB_CONCPTS(1.0)' isn't held"
+        "datastructure.DataStructure=ECB:ECB_EXR1(1.0)": "'conceptscheme.ConceptScheme=ECB:ECB_CONCPTS(1.0)' is not "
+        "stored"
     },
     "ml21/ECB_EXR1_structure-full.xml": {
         "categoryscheme.Categorisation=ECB:53A341E8-D48B-767E-D5FF-E2E3E0E2BB19(1.0)": (
-            "'categoryscheme.CategoryScheme=ECB:MOBILE_NAVI(1.0)' isn't held"
+            "'categoryscheme.CategoryScheme=ECB:MOBILE_NAVI(1.0)' is not stored"
         )
     },
     "ml21/ECB_structureset.xml": {
         "mapping.StructureSet=ECB:GLOBAL_MAPPINGS(1.0)": (
-            "'codelist.Codelist=ECB:CL_AREA_EE(1.0)' isn't held (and 1 more)"
+            "'codelist.Codelist=ECB:CL_AREA_EE(1.0)' is not stored (and 1 more)"
         )
     },
     "ml30/IMF_STA_DSD_BOP.xml": {
         "conceptscheme.ConceptScheme=IMF:CS_MASTER(2.2.0)": (
-            "'codelist.Codelist=IMF:CL_ACCESS_SHARING_LEVEL(1.0+.0)' isn't held (and 7 more)"
+            "'codelist.Codelist=IMF:CL_ACCESS_SHARING_LEVEL(1.0+.0)' is not stored (and 7 more)"
         ),
         "conceptscheme.ConceptScheme=IMF:CS_MASTER_DOMAIN(1.0.0)": (
-            "'codelist.Codelist=IMF:CL_ACCOUNTING_ENTRY(2.0+.0)' isn't held (and 22 more)"
+            "'codelist.Codelist=IMF:CL_ACCOUNTING_ENTRY(2.0+.0)' is not stored (and 22 more)"
         ),
         "conceptscheme.ConceptScheme=IMF:CS_MASTER_DATA(1.0.0)": (
-            "'codelist.Codelist=IMF:CL_CIVIL_STATUS(1.0+.0)' isn't held (and 12 more)"
+            "'codelist.Codelist=IMF:CL_CIVIL_STATUS(1.0+.0)' is not stored (and 12 more)"
         ),
         "conceptscheme.ConceptScheme=IMF:CS_MASTER_SYSTEM(1.0.2)": (
-            "'codelist.Codelist=IMF:CL_DECIMALS(1.0+.0)' isn't held (and 2 more)"
+            "'codelist.Codelist=IMF:CL_DECIMALS(1.0+.0)' is not stored (and 2 more)"
         ),
         "conceptscheme.ConceptScheme=IMF.STA:CS_BOP(17.0.0)": (
-            "'codelist.Codelist=IMF.STA:CL_BOP_ACCOUNTING_ENTRY(3.0+.0)' isn't held (and 6 more)"
+            "'codelist.Codelist=IMF.STA:CL_BOP_ACCOUNTING_ENTRY(3.0+.0)' is not stored (and 6 more)"
         ),
     },
     "ml30/pysdmx_maps.xml": {
         "structuremapping.RepresentationMap=ESTAT:REPMAP_SEX(1.0)": (
-            "'codelist.Codelist=ESTAT:CL_SEX_V1(1.0)' isn't held (and 1 more)"
+            "'codelist.Codelist=ESTAT:CL_SEX_V1(1.0)' is not stored (and 1 more)"
         ),
         "structuremapping.RepresentationMap=ESTAT:REPMAP_CURR(1.0)": (
-            "'codelist.Codelist=ESTAT:CL_COUNTRY_LOCALCURR(1.0)' isn't held (and 2 more)"
+            "'codelist.Codelist=ESTAT:CL_COUNTRY_LOCALCURR(1.0)' is not stored (and 2 more)"
         ),
         "structuremapping.RepresentationMap=ESTAT:REPMAP_SERIES(1.0)": (
-            "'codelist.Codelist=ESTAT:CL_INDICATOR_STATUS(1.0)' isn't held (and 2 more)"
+            "'codelist.Codelist=ESTAT:CL_INDICATOR_STATUS(1.0)' is not stored (and 2 more)"
         ),
         "structuremapping.RepresentationMap=ESTAT:REPMAP_NN(1.0)": (
-            "'codelist.Codelist=ESTAT:CL_FREQ_ADJ(1.0)' isn't held (and 3 more)"
+            "'codelist.Codelist=ESTAT:CL_FREQ_ADJ(1.0)' is not stored (and 3 more)"
         ),
         "structuremapping.StructureMap=ESTAT:STRMAP_DEMO(1.0)": (
-            "'datastructure.DataStructure=ESTAT:DSD_DEMO_V1(1.0)' isn't held (and 1 more)"
+            "'datastructure.DataStructure=ESTAT:DSD_DEMO_V1(1.0)' is not stored (and 1 more)"
         ),
     },
     "ml31/pysdmx_dataflow.xml": {
-        "datastructure.Dataflow=ECB:EXR(1.0)": "'datastructure.DataStructure=ECB:EXR(1.0)' isn't held"
+        "datastructure.Dataflow=ECB:EXR(1.0)": "'datastructure.DataStructure=ECB:EXR(1.0)' is not stored"
     },
 }
 FINAL = {"ml21/UNICEF_GLOBAL_DATAFLOW.xml": 4, "ml30/IMF_STA_DSD_BOP.xml": 9}

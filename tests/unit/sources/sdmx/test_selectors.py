@@ -83,7 +83,7 @@ def test_several_selectors_mean_what_any_of_them_means():
         ("Codelist=ECB", 13, "write the agency and a colon after the =, as in Codelist=ECB:*(*)"),
         ("Codelist=ECB:*", 15, "end with the version in brackets, (*) for all or (~) for the latest"),
         ("Codelist=ECB:*(1.0", 19, "close the bracket behind the version"),
-        ("Codelist=ECB:*(1.0).A", 20, "leave it out; items can't be selected"),
+        ("Codelist=ECB:*(1.0).A", 20, "leave it out; items cannot be selected"),
         ("Codlist=ECB:*(*)", 1, "did you mean Codelist"),
         ("Codelist,DataFlw=ECB:*(*)", 10, "did you mean Dataflow"),
         ("Code=ECB:*(*)", 1, "select the Codelist that holds it"),

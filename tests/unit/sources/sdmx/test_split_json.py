@@ -145,11 +145,11 @@ def test_what_is_beside_structures_is_reported():
     found = parts(message)
     assert len(list(found)) == 1
     assert [str(finding) for finding in found.findings] == [
-        "outside: the member extra is no array of structures",
+        "outside: the member extra is not an array of structures",
         "notice: the sender reports 1 errors",
-        "outside: an element among Codelist is no object",
-        "outside: an element among Codelist is no object",
-        "outside: the member odd is no array of structures",
+        "outside: an element among Codelist is not an object",
+        "outside: an element among Codelist is not an object",
+        "outside: the member odd is not an array of structures",
     ]
 
 
@@ -183,7 +183,7 @@ def test_every_cut_of_a_message_is_an_error():
         ('{"meta": {}, "data": {"codelists": [{}}}', "']' is expected"),
         ('{"meta": {}, data: {}}', "a key is expected"),
         ('{"meta": {}, "data" {}}', "':' is expected"),
-        ('{"meta": {,}, "data": {"codelists": []}}', "the header is no valid JSON"),
+        ('{"meta": {,}, "data": {"codelists": []}}', "the header is not valid JSON"),
         ('{"meta": {}, "data": {"codelists": [{"id": "\\ud800"}]}}', "no valid JSON"),
     ],
 )

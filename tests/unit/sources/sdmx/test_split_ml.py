@@ -119,7 +119,7 @@ def test_what_is_beside_structures_is_reported():
     found = parts(message)
     assert len(list(found)) == 1
     assert [finding.code for finding in found.findings] == ["outside", "notice", "outside"]
-    assert found.findings[2].message == "Odd is no structure, and in no artefact"
+    assert found.findings[2].message == "Odd is not a structure, and in no artefact"
     assert found.findings[2].offset == message.index("<mes:Odd>")
 
 

@@ -267,13 +267,13 @@ def test_a_number_of_thousands_of_digits_is_no_file_of_names(read: Callable[[str
 
 def test_an_outbox_without_a_story_is_damaged(storage: Home) -> None:
     storage.write(FOLDER.status("a"), b'{"format":1,"outbox":"a","sequence":7,"steps":[],"attempts":0}')
-    with pytest.raises(DefectError, match="can not be read as OutboxStatus"):
+    with pytest.raises(DefectError, match="cannot be read as OutboxStatus"):
         storage.publication("vehicles").outboxes.status("a")
 
 
 @pytest.mark.parametrize("url", ["//]", "http://[", "http://[::1"])
 def test_half_of_an_address_is_no_token_service(url: str) -> None:
-    with pytest.raises(ConfigurationError, match="the token service's address is no HTTP address"):
+    with pytest.raises(ConfigurationError, match="the token service's address is not an HTTP address"):
         TokenRequest("keyrock", url, username="u", password="p")
 
 

@@ -165,7 +165,7 @@ def _check_media_type(content_type: str | None) -> None:
         return
     kind, *parameters = (part.strip().lower() for part in content_type.split(";"))
     if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
-        raise refused(f"Content-Type {kind[:80]!r} is no JSON", "send application/json", UNSUPPORTED_MEDIA)
+        raise refused(f"Content-Type {kind[:80]!r} is not JSON", "send application/json", UNSUPPORTED_MEDIA)
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         if name.strip() == "charset" and value.strip().strip('"') not in _UTF_8:
@@ -183,7 +183,7 @@ def _service_paths(header: str) -> tuple[str, ...]:
 
 def _service_path(path: str) -> str:
     if not path.startswith("/"):
-        raise refused(f"the service path {path[:60]!r} doesn't start with /", "send absolute paths")
+        raise refused(f"the service path {path[:60]!r} does not start with /", "send absolute paths")
     levels = path.removesuffix("/").split("/")[1:]
     if len(levels) > MAXIMUM_LEVELS:
         raise refused(f"a service path has {len(levels)} levels", f"send at most {MAXIMUM_LEVELS}")
@@ -192,7 +192,7 @@ def _service_path(path: str) -> str:
             what = f"has a level of {len(level)} characters"
             raise refused(f"the service path {path[:60]!r} {what}", f"use 1 to {MAXIMUM_LEVEL_CHARACTERS} for each")
         if "#" in level or not level.isprintable():
-            raise refused(f"{path[:60]!r} is no service path of an entity", "send the path that the entity is in")
+            raise refused(f"{path[:60]!r} is not a service path of an entity", "send the path that the entity is in")
     return "/" + "/".join(levels)
 
 
@@ -206,7 +206,7 @@ def _is_legacy(attrs_format: str | None) -> bool | None:
         return False
     why = "has no types and no metadata, so" if wanted in _LOSSY else "is not known:"
     raise refused(
-        f"Ngsiv2-AttrsFormat {attrs_format[:40]!r} {why} entities can't be read from it",
+        f"Ngsiv2-AttrsFormat {attrs_format[:40]!r} {why} entities cannot be read from it",
         "set notification.attrsFormat of the subscription to normalized",
     )
 

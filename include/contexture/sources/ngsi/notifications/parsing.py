@@ -100,7 +100,7 @@ def _shown_form(body: Mapping[str, object]) -> Form:
     if "data" in body or ("id" in body and "subscriptionId" not in body):
         return "ngsiv2"
     raise refused(
-        "the body is no notification: it has neither data nor contextResponses",
+        "the body is not a notification: it has neither data nor contextResponses",
         "send what a subscription of NGSIv1, NGSIv2 (attrsFormat normalized) or NGSI-LD sends",
     )
 
@@ -113,7 +113,7 @@ def _context_element(item: object) -> Entity:
 def _listed(body: Mapping[str, object], name: str) -> list[object]:
     items = body[name]
     if not isinstance(items, list) or not items:
-        raise refused(f"{name} is no list of entities", f"send at least one entity in {name}")
+        raise refused(f"{name} is not a list of entities", f"send at least one entity in {name}")
     return items
 
 
@@ -185,11 +185,11 @@ def _unreadable(body: bytes, reason: str) -> RejectedError:
         body.decode()
     except UnicodeDecodeError:
         return _not_utf_8()
-    return refused(f"the body isn't JSON ({reason[:120]})", "send the notification as JSON")
+    return refused(f"the body is not JSON ({reason[:120]})", "send the notification as JSON")
 
 
 def _not_utf_8() -> RejectedError:
-    return refused("the body isn't UTF-8", "send the notification in UTF-8")
+    return refused("the body is not UTF-8", "send the notification in UTF-8")
 
 
 def _too_deep() -> RejectedError:
@@ -252,7 +252,7 @@ def _list_legacy_entities(value: object, what: str) -> list[dict[str, object]]:
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise refused(f"{what} are no list of objects", _NEXT_STEP)
+        raise refused(f"{what} are not a list of objects", _NEXT_STEP)
     return value
 
 
@@ -289,9 +289,9 @@ def _normalized(body: bytes) -> bytes:
         if isinstance(element, dict):
             return orjson.dumps(normalized(element))
     except (ValueError, TypeError, RejectedError) as error:
-        message = f"the body isn't a context element ({error})"[:200]
+        message = f"the body is not a context element ({error})"[:200]
         raise EntityError(message, next_step="correct the entity in its source", rule="body") from error
-    raise EntityError("the body isn't a context element", next_step="correct the entity in its source", rule="body")
+    raise EntityError("the body is not a context element", next_step="correct the entity in its source", rule="body")
 
 
 MAXIMUM_BYTES = 8 << 20

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 _ENTITY_RULES = """
     body error what the source sent is one JSON object
-    id-missing error the entity has an id that isn't empty
+    id-missing error the entity has an id that is not empty
     id-type error the entity's id is a string
-    type-missing error the entity has a type, a string that isn't empty
+    type-missing error the entity has a type, a string that is not empty
     id-syntax warning the id has 1 to 256 characters that NGSIv2 accepts
     type-syntax warning the type has 1 to 256 characters that NGSIv2 accepts
     attr-syntax warning names and types of attributes and metadata have the syntax NGSIv2 accepts
@@ -54,7 +54,7 @@ _SNAPSHOT_RULES = """
     relationship-target warning the target of a Relationship or refX attribute was read or is published; full runs only
     count-mismatch warning as many entities were read as the broker counted, within 0.1 %
     count-drop error no more disappear in one run than source.shrink_limit allows
-    count-zero error the source isn't empty while the target has content
+    count-zero error the source is not empty while the target has content
 """
 
 RULES: tuple[Rule, ...] = (

@@ -75,14 +75,14 @@ def _find_wrong_shape(name: str, attribute: object, found: RuleFindings, *, link
             f"{violation_subject(value_member(kind))}",
         )
     else:
-        found.add("attr-shape", f"{violation_subject(name)} isn't an object with a value")
+        found.add("attr-shape", f"{violation_subject(name)} is not an object with a value")
 
 
 def _check_other_type(name: str, kind: object, found: RuleFindings) -> None:
     if not isinstance(kind, str):
         # NGSIv2 lets a broker choose a type that isn't given.
         if kind is not None:
-            found.add("attr-syntax", f"the type of {violation_subject(name)} isn't a text")
+            found.add("attr-syntax", f"the type of {violation_subject(name)} is not a text")
         return
     problem = type_problem(kind)
     if problem is not None:
@@ -91,7 +91,7 @@ def _check_other_type(name: str, kind: object, found: RuleFindings) -> None:
 
 def _check_metadata(name: str, metadata: object, found: RuleFindings, *, named_here: bool) -> None:
     if not isinstance(metadata, dict):
-        found.add("attr-shape", f"the metadata of {violation_subject(name)} isn't an object")
+        found.add("attr-shape", f"the metadata of {violation_subject(name)} is not an object")
         return
     for metadata_name, member in metadata.items():
         if not isinstance(member, dict) or "value" not in member:
@@ -327,7 +327,7 @@ def _find_wrong_id(parsed: ParsedEntity, linked_data: bool, found: RuleFindings)
     if entity_id is None or entity_id == "":
         found.add("id-missing", "the entity has no id")
     elif not isinstance(entity_id, str):
-        found.add("id-type", "the entity's id isn't a text")
+        found.add("id-type", "the entity's id is not a text")
     elif (problem := uri_problem(entity_id) if linked_data else syntax_problem(entity_id)) is not None:
         found.add("id-syntax", f"the id {violation_subject(entity_id)} {problem}")
 

@@ -71,10 +71,10 @@ def geometry_problem(value: object) -> Problem:
 
 def _position(value: object) -> Problem:
     if type(value) is not list or len(value) < 2:
-        return "has a position that isn't [longitude, latitude]"
+        return "has a position that is not [longitude, latitude]"
     longitude, latitude = number(value[0]), number(value[1])
     if longitude is None or latitude is None:
-        return "has coordinates that aren't numbers"
+        return "has coordinates that are not numbers"
     if -180 <= longitude <= 180 and -90 <= latitude <= 90:
         return None
     swapped = " (are they swapped?)" if -90 <= longitude <= 90 and -180 <= latitude <= 180 else ""
@@ -93,7 +93,7 @@ def _ring(value: object) -> Problem:
         return problem
     if len(value) < _SHORTEST_RING:
         return "has a ring of fewer than 4 positions"
-    return None if _place(value[0]) == _place(value[-1]) else "has a ring that isn't closed"
+    return None if _place(value[0]) == _place(value[-1]) else "has a ring that is not closed"
 
 
 def _place(position: list[object]) -> list[float | None]:
@@ -103,7 +103,7 @@ def _place(position: list[object]) -> list[float | None]:
 def _each(check: Callable[[object], Problem]) -> Callable[[object], Problem]:
     def check_all(value: object) -> Problem:
         if type(value) is not list:
-            return "has coordinates that aren't an array"
+            return "has coordinates that are not an array"
         return next((problem for problem in map(check, value) if problem is not None), None)
 
     return check_all
@@ -294,7 +294,7 @@ def _find_unreadable(name: str, value: str, found: RuleFindings) -> None:
     if is_interval("DateTime", value):
         found.add("datetime", f"{violation_subject(name)} is an interval, not a moment: {abbreviate(value)}")
     else:
-        found.add("datetime", f"{violation_subject(name)} can't be read as ISO 8601: {abbreviate(value)}")
+        found.add("datetime", f"{violation_subject(name)} cannot be read as ISO 8601: {abbreviate(value)}")
 
 
 TYPE_MEANINGS: dict[str, TypeMeaning] = {

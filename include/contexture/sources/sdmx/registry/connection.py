@@ -95,7 +95,7 @@ def _reply_bytes(connection_id: str, fields: ConnectionFields) -> int:
     given = fields.text("reply_bytes", str(REPLY_BYTES))
     if not given.isdecimal() or not int(given):
         raise connection_error(
-            connection_id, "has reply_bytes that are no number above 0", "write a whole number of bytes"
+            connection_id, "has reply_bytes that are not a number above 0", "write a whole number of bytes"
         )
     return int(given)
 

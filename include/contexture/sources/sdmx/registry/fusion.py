@@ -126,7 +126,7 @@ class FusionRegistry(RestRegistry):
         if not body:
             raise IncompleteReplyError(
                 f"{self._connection.WHO} at {self.address} answers {path.partition('?')[0]} with nothing",
-                next_step="look into the registry's log; the run is retried",
+                next_step="check the registry's log; the run is retried",
             )
         return body, fetched
 

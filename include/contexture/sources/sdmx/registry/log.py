@@ -113,7 +113,7 @@ def _local(element: etree._Element) -> str:
 
 def _no_feed() -> IncompleteReplyError:
     return IncompleteReplyError(
-        "the structure registry's answer is no feed of changes",
+        "the structure registry's answer is not a feed of changes",
         next_step="look at the proxies between it and us, and whether rss.xml is switched on; the run is retried",
     )
 
@@ -185,7 +185,7 @@ def newest_id(rows: Sequence[LogRow], after: int | None, address: str) -> int:
     if not rows and after:
         raise IncompleteReplyError(
             f"the log of the structure registry at {address} is empty, and was not before",
-            next_step="look into the registry's log and at its database; the run is retried",
+            next_step="check the registry's log and its database; the run is retried",
         )
     if after is not None and last < after:
         raise LogResetError(
@@ -256,6 +256,6 @@ def _lower(row: Mapping[str, object]) -> dict[str, object]:
 
 def _not_understood(what: str, fetched: DownloadedFile, error: Exception) -> IncompleteReplyError:
     return IncompleteReplyError(
-        f"the structure registry's answer is no list of {what} ({fetched.media_type[:40]}; {type(error).__name__})",
+        f"the structure registry's answer is not a list of {what} ({fetched.media_type[:40]}; {type(error).__name__})",
         next_step="look at the proxies between it and us; the run is retried",
     )

@@ -139,8 +139,8 @@ def merge_listings(listings: Iterable[Listing], who: str) -> StructureEntry:
 def _incomplete(message: str) -> IncompleteReplyError:
     return IncompleteReplyError(
         message,
-        next_step="look into the registry's log, and whether the connection's credentials may read; nothing is taken "
-        "for deleted, and the run is retried",
+        next_step="check the registry's log, and whether the connection's credentials may read; nothing is taken for "
+        "deleted, and the run is retried",
     )
 
 
@@ -188,7 +188,7 @@ class Listings:
         if is_listed is None:
             raise IncompleteReplyError(
                 f"{self._contents.who} answers with nothing when it is asked for {urn}",
-                next_step="look into the registry's log; nothing is taken for deleted, and the run is retried",
+                next_step="check the registry's log; nothing is taken for deleted, and the run is retried",
             )
         return is_listed
 

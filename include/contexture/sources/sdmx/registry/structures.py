@@ -211,11 +211,11 @@ class Contents:
     def _without_message(self) -> IncompleteReplyError:
         return IncompleteReplyError(
             f"{self.who} answers without a whole message",
-            next_step="look into the registry's log; nothing is taken for deleted, and the run is retried",
+            next_step="check the registry's log; nothing is taken for deleted, and the run is retried",
         )
 
     def _broken(self, error: StructureMessageError) -> IncompleteReplyError:
         return IncompleteReplyError(
             f"{self.who} answers with a broken message: {error.message}",
-            next_step="look into the registry's log; nothing is taken for deleted, and the run is retried",
+            next_step="check the registry's log; nothing is taken for deleted, and the run is retried",
         )

@@ -77,7 +77,7 @@ def registry_error(connection: HttpConnection, response: httpx.Response) -> Cont
     if status in RETRIED_STATUSES or status > 500:
         return RegistryUnavailableError(
             f"{where} answered {status}",
-            next_step="look into the registry's log and at its database; the run is retried",
+            next_step="check the registry's log and its database; the run is retried",
             retry_after_seconds=retry_after_seconds(response.headers.get("retry-after", "")),
         )
     return ConfigurationError(
@@ -228,7 +228,7 @@ class StructureDownloads:
             elif clock() - since > seconds:
                 raise RegistryUnavailableError(
                     f"{self._connection.WHO} at {self._connection.address} sends too slowly",
-                    next_step="look into its log and at the network before it; the run is retried",
+                    next_step="check its log and the network before it; the run is retried",
                 )
 
     def _error_text(self, response: httpx.Response) -> bytes:

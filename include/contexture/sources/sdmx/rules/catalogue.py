@@ -33,7 +33,7 @@ _SNAPSHOT_RULES = """
     final-content warning a stable version (2.3.1), or one that was published as final (isFinal), keeps its content
     count-mismatch warning as many structures were read as the registry lists
     count-drop error no more disappear in one run than source.shrink_limit allows
-    count-zero error the registry isn't empty while the target has content
+    count-zero error the registry is not empty while the target has content
 """
 
 RULES: tuple[Rule, ...] = (

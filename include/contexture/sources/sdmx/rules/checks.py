@@ -46,7 +46,7 @@ def check_identity(artefact: Artefact, found: RuleFindings) -> None:
 
 def _why_without_urn(artefact: Artefact) -> str:
     if artefact.kind in NOT_MAINTAINABLE:
-        return f"{violation_subject(artefact.id or '')} isn't maintainable, so that it has no URN"
+        return f"{violation_subject(artefact.id or '')} is not maintainable, so that it has no URN"
     if artefact.kind not in PACKAGES:
         return f"{violation_subject(artefact.id or '')} is of an unknown kind and declares no URN"
     lacking = [name for name, text in (("agency", artefact.agency), ("id", artefact.id)) if not text]

@@ -121,7 +121,7 @@ def _check_references(
     ]
     if missing:
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-        found.add("dangling-reference", f"{named_urn(missing[0])} isn't held{more}")
+        found.add("dangling-reference", f"{named_urn(missing[0])} is not stored{more}")
 
 
 def _is_covered(reference: str, selectors: Sequence[Selector]) -> bool:
@@ -145,7 +145,7 @@ def _check_succession(
         for later in series.later_than(urn):
             found.add("version-order", f"version {urn.version} is new, and {later} was published before it")
     elif published != structure.content_hash and (was_final or is_stable(urn.version)):
-        found.add("final-content", f"version {urn.version} is final, and its content isn't the one that was published")
+        found.add("final-content", f"version {urn.version} is final, and its content is not the one that was published")
 
 
 class _Series:

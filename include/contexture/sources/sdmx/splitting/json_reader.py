@@ -144,7 +144,7 @@ def _urn_of_links(links: object) -> str | None:
 def _invalid(error: Exception) -> StructureMessageError:
     # Only what the parser says about the form: its text holds no content.
     return StructureMessageError(
-        f"an artefact is no valid JSON: {str(error)[:120]}",
+        f"an artefact is not valid JSON: {str(error)[:120]}",
         next_step="read it again; what a broken message leaves out is not absent",
     )
 
@@ -181,7 +181,7 @@ class Header:
             meta = orjson.loads(self.meta) if self.meta else {}
             named = (meta.get("schema") if isinstance(meta, dict) else None, orjson.loads(self.json_schema or b"null"))
         except orjson.JSONDecodeError:
-            raise StructureMessageError("the header is no valid JSON", next_step="read the message again") from None
+            raise StructureMessageError("the header is not valid JSON", next_step="read the message again") from None
         return next((text for text in named if isinstance(text, str)), None)
 
 
@@ -284,7 +284,7 @@ class JsonReader:
 
     def _data(self) -> Iterator[Artefact]:
         if not self._text.begins(b"{"):
-            raise self._no_structures("has data that are no object")
+            raise self._no_structures("has data that are not an object")
         self._settle()
         self.format = self._version()
         for key in self._text.members():
@@ -312,7 +312,7 @@ class JsonReader:
                 yield self._artefact(kind, envelope, offset)
             else:
                 self._text.skip()
-                self._report("outside", f"an element among {kind} is no object", offset)
+                self._report("outside", f"an element among {kind} is not an object", offset)
 
     def _artefact(self, kind: str, envelope: MessageFrame, offset: int) -> Artefact:
         content = self._text.value()
@@ -333,7 +333,7 @@ class JsonReader:
         if not self._header.meta:
             self._header = self._late.find() or self._header
             if self._late.unreachable:
-                self._report("late-header", "structures come before any header, and the message can't be read twice")
+                self._report("late-header", "structures come before any header, and the message cannot be read twice")
         schema = self._header.schema or ""
         for name, what in _OTHER_SCHEMAS.items():
             if name in schema:
@@ -362,11 +362,11 @@ class JsonReader:
     def _aside(self, key: str) -> None:
         offset = self._text.offset
         self._text.skip()
-        self._report("outside", f"the member {key[:80]} is no array of structures", offset)
+        self._report("outside", f"the member {key[:80]} is not an array of structures", offset)
 
     def _no_structures(self, what: str) -> StructureMessageError:
         return StructureMessageError(
-            f"the message is JSON that {what}", next_step="look at what the registry answered, or ask for structures"
+            f"the message is JSON that {what}", next_step="check the response of the registry, or ask for structures"
         )
 
     def _report(self, code: FindingCode, message: str, offset: int | None = None) -> None:

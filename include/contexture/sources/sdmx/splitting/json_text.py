@@ -134,7 +134,7 @@ class JsonText:
         try:
             return str(orjson.loads(raw))
         except orjson.JSONDecodeError:
-            raise self._broken("a key is no JSON string") from None
+            raise self._broken("a key is not a JSON string") from None
 
     def _end_of_value(self, *, keep: bool) -> int:
         first = self._peek()

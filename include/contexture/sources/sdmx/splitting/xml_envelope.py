@@ -71,7 +71,7 @@ def root(name: str) -> Root:
     if known is None:
         raise StructureMessageError(
             f"the message is XML with the root element {local[:80]}, and no SDMX-ML",
-            next_step="look at what the registry answered: it may be a page for people, or a SOAP envelope",
+            next_step="check the response of the registry: it may be a page for people, or a SOAP envelope",
         )
     format_, part = known
     if part == "message" and local == "Structure":
@@ -80,7 +80,7 @@ def root(name: str) -> Root:
         return Root(format_, Role.INTERFACE, namespace)
     raise StructureMessageError(
         f"the message is a {local[:80]} of {format_}, and holds no structures",
-        next_step="look at what the registry answered, or ask for structures",
+        next_step="check the response of the registry, or ask for structures",
     )
 
 
@@ -93,7 +93,7 @@ def role(parent: Role, local: str, attributes: Mapping[str, str]) -> Role:
     if local in _OTHER_CONTENTS:
         raise StructureMessageError(
             f"the message contains a {local}, which is no structure",
-            next_step="look at what the registry answered, or ask for structures",
+            next_step="check the response of the registry, or ask for structures",
         )
     if parent is Role.CONTAINER:
         return Role.ARTEFACT

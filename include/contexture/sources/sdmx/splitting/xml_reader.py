@@ -206,7 +206,7 @@ class XmlReader:
     def _refuse_doctype(self, *_: object) -> None:
         raise StructureMessageError(
             "the message has a DOCTYPE, which could declare entities",
-            next_step="look at what the registry answered: SDMX-ML has no DOCTYPE, pages for people have",
+            next_step="check the response of the registry: SDMX-ML has no DOCTYPE, pages for people have",
         )
 
     def _declare(self, prefix: str | None, namespace: str | None) -> None:
@@ -309,7 +309,7 @@ class XmlReader:
                 status = attributes.get("status", "")[:40]
                 self._report("notice", f"the sender adds a {local} {status}".rstrip(), position)
             else:
-                self._report("outside", f"{local[:80]} is no structure, and in no artefact", position)
+                self._report("outside", f"{local[:80]} is not a structure, and in no artefact", position)
             self._go_on()
 
         self._window.keep(position, artefact=False)

@@ -288,7 +288,7 @@ def transcode(
         raise
     except Exception as error:
         # The library raises any error of its code: each means that it does not support this structure.
-        raise _refused(artefact, f"can't be converted into {target}: {type(error).__name__} in pysdmx") from error
+        raise _refused(artefact, f"cannot be converted into {target}: {type(error).__name__} in pysdmx") from error
     result = _read_back(artefact, target, written)
     return Transcoded(result, artefact.format, losses(artefact, result))
 
@@ -336,7 +336,7 @@ def _read_back(artefact: Artefact, target: Format, written: bytes) -> Artefact:
     except StructureMessageError as error:
         raise _refused(artefact, f"comes out broken in {target}: {error.message}") from error
     if len(found) != 1:
-        raise _refused(artefact, f"comes out as {len(found)} structures in {target}: pysdmx doesn't carry it")
+        raise _refused(artefact, f"comes out as {len(found)} structures in {target}: pysdmx does not carry it")
     result = found[0]
     if result.format is not target or same_artefact(str(result.urn)) != same_artefact(str(artefact.urn)):
         raise _refused(artefact, f"comes out as another structure in {target}: {result.urn}")

@@ -112,7 +112,7 @@ def test_a_list_of_something_else_than_instances_is_left_to_the_rules(value: lis
         ({"type": "ListProperty", "value": [1]}, "'a' is a 'ListProperty' without the member 'valueList'"),
         ({"type": "Point", "coordinates": [1, 2]}, "'a' is a 'Point' without the member 'value'"),
         ({"unitCode": "CEL"}, "'a' is a 'Property' without the member 'value'"),
-        ("plain", "'a' isn't an object with a value"),
+        ("plain", "'a' is not an object with a value"),
     ],
 )
 def test_an_attribute_without_a_value_is_reported_with_the_member_of_its_kind(value: object, message: str) -> None:

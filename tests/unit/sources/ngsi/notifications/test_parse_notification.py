@@ -132,12 +132,12 @@ def test_paths_go_by_position_not_by_name() -> None:
     ("header", "message"),
     [
         ("/a,/b,/c", "Fiware-ServicePath has 3 paths for 2 entities"),
-        ("a", "the service path 'a' doesn't start with /"),
-        ("/a,b", "the service path 'b' doesn't start with /"),
+        ("a", "the service path 'a' does not start with /"),
+        ("/a,b", "the service path 'b' does not start with /"),
         ("", "Fiware-ServicePath is empty"),
-        ("/a,,/b", "the service path '' doesn't start with /"),
+        ("/a,,/b", "the service path '' does not start with /"),
         ("/a//b", "the service path '/a//b' has a level of 0 characters"),
-        ("/#", "'/#' is no service path of an entity"),
+        ("/#", "'/#' is not a service path of an entity"),
         ("/1/2/3/4/5/6/7/8/9/10/11", "a service path has 11 levels"),
     ],
 )
@@ -176,7 +176,7 @@ def test_an_unknown_form_is_refused() -> None:
 @pytest.mark.parametrize("content_type", [JSON, "application/json", "Application/JSON;charset=UTF-8", "a/b"])
 def test_json_in_utf_8_is_taken_however_it_is_spelt(content_type: str) -> None:
     if content_type == "a/b":
-        assert refusal({"Content-Type": content_type}) == (415, "Content-Type 'a/b' is no JSON")
+        assert refusal({"Content-Type": content_type}) == (415, "Content-Type 'a/b' is not JSON")
     else:
         assert len(notified(CAR, Content_Type=content_type)) == 1
 
