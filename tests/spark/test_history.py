@@ -170,6 +170,6 @@ def test_nothing_is_landed_where_no_history_is_shown(spark: SparkSession, broker
     broker.speak_linked_data("orion-ld").load([car(1, 1)], tenant="City")
     city = runs(spark, tmp_path)
     order = city.order("backfill", interval=HOUR)
-    with pytest.raises(NotOfferedError, match="shows no history"):
+    with pytest.raises(NotOfferedError, match="serves no history"):
         land_history(order, BrokerConnection(broker.url))
     assert not city.storage.exists(city.folder.landing_manifest(order.run))

@@ -178,7 +178,7 @@ def test_a_broker_that_refuses_a_page_is_a_configuration_error_in_spark_too(
     broker.load([car(1)])
     broker.faults.fail(nth=2, status=403, path="/v2/entities")  # the first is the count
 
-    with pytest.raises(ConfigurationError, match="refuses our credentials") as raised:
+    with pytest.raises(ConfigurationError, match="refuses the credentials of the connection") as raised:
         read_entities(spark, order(tmp_path), connection(broker), None)
     assert "headers of the connection" in raised.value.next_step
 
@@ -339,7 +339,7 @@ def test_odd_characters_in_the_home_and_in_identities_are_kept(
 def test_an_impossible_service_path_is_named_to_the_one_who_configured_it(
     spark: SparkSession, broker: TestBroker, tmp_path: Path
 ) -> None:
-    with pytest.raises(ConfigurationError, match="does not take the request") as raised:
+    with pytest.raises(ConfigurationError, match="rejects the request") as raised:
         read_entities(spark, _with_service_path(order(tmp_path), "/a b"), connection(broker), None)
     assert "service_path" in raised.value.next_step
 

@@ -256,4 +256,4 @@ def test_a_backfill_with_neither_archive_nor_history_says_so(broker: TestBroker,
     assert result.error is not None
     assert result.error["intent"] == "fix configuration"
     assert str(result.error["message"]).startswith("nothing of vehicles is archived between 2026-01-01T00:00:00+00:00")
-    assert str(result.error["message"]).endswith("shows no history")
+    assert str(result.error["message"]).endswith("serves no history")

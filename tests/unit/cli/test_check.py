@@ -212,4 +212,4 @@ def test_sample_and_source_exclude_each_other(written):
 def test_a_source_that_is_not_there_exits_with_3_after_the_verdict(written):
     output = run(written("vehicles.yaml", FILE), "--source", "http://127.0.0.1:9", code=3)
     assert "vehicles.yaml: right" in output
-    assert "no preview: the context broker at http://127.0.0.1:9 is away" in output
+    assert "no preview: the context broker at http://127.0.0.1:9 cannot be reached" in output

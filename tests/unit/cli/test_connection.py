@@ -39,7 +39,7 @@ def test_a_context_broker_that_is_away_gives_exit_code_3(contexture, connect):
         assert done.code == 3
         found = json.loads(done.out)
         assert (found["unreachable"], found["steps"][0]["name"], found["steps"][0]["passed"]) == (True, "probe", False)
-        assert found["steps"][0]["detail"].startswith("the context broker at http://127.0.0.1:9 is away")
+        assert found["steps"][0]["detail"].startswith("the context broker at http://127.0.0.1:9 cannot be reached")
 
 
 def test_what_is_away_and_may_be_either_is_called_neither(contexture, connect):
@@ -57,8 +57,8 @@ PUBLICATION = "name: {name}\nsource: {{kind: {kind}, connection: tried{more}}}\n
 @pytest.mark.parametrize(
     ("kinds", "said"),
     [
-        (["sdmx"], "the structure registry at http://127.0.0.1:9 is away"),
-        (["ngsi"], "the context broker at http://127.0.0.1:9 is away"),
+        (["sdmx"], "the structure registry at http://127.0.0.1:9 cannot be reached"),
+        (["ngsi"], "the context broker at http://127.0.0.1:9 cannot be reached"),
         (["ngsi", "sdmx"], "nothing answers at http://127.0.0.1:9"),
         ([], "nothing answers at http://127.0.0.1:9"),
     ],
@@ -82,7 +82,7 @@ def test_a_registry_may_be_said_by_its_kind(contexture, connect):
     done = contexture("connection", "test", "tried", "--kind", "sdmx")
     assert done.code == 3
     assert "reach: failed" in done.out
-    assert "the structure registry at http://127.0.0.1:9 is away" in done.out
+    assert "the structure registry at http://127.0.0.1:9 cannot be reached" in done.out
 
 
 def test_a_kafka_that_is_away_gives_exit_code_3_and_skips_the_other_steps(contexture, connect):
@@ -193,8 +193,8 @@ def test_another_type_is_refused(contexture, connect):
             "contexture-kafka://me:hunter2@127.0.0.1:9",
             "tried: PLAINTEXT://me@127.0.0.1:9\n  server 127.0.0.1:9: failed (",
         ),
-        ("contexture-ngsi://127.0.0.1:9", "the context broker at http://127.0.0.1:9 is away"),
-        ("contexture-sdmx://127.0.0.1:9", "the structure registry at http://127.0.0.1:9 is away"),
+        ("contexture-ngsi://127.0.0.1:9", "the context broker at http://127.0.0.1:9 cannot be reached"),
+        ("contexture-sdmx://127.0.0.1:9", "the structure registry at http://127.0.0.1:9 cannot be reached"),
         ('{"conn_type": "contexture_sdmx", "host": "127.0.0.1", "port": 9}', "the structure registry at http://127"),
     ],
 )
@@ -273,7 +273,7 @@ def test_a_format_that_a_registry_does_not_render_is_reported(contexture, connec
         done = contexture("connection", "test", "tried", "--media-type", "application/vnd.xlsx")
     assert done.code == 1
     assert "structure: failed" in done.out
-    assert "none of 2 structures comes as application/vnd.xlsx: the registry does not give it" in done.out
+    assert "none of 2 structures comes as application/vnd.xlsx: the registry does not return it" in done.out
 
 
 def test_refused_credentials_of_a_registry_are_reported_without_them(contexture, connect):
@@ -284,7 +284,7 @@ def test_refused_credentials_of_a_registry_are_reported_without_them(contexture,
         done = contexture("connection", "test", "tried")
     assert done.code == 1
     assert "list: failed" in done.out
-    assert "refuses our credentials (401)" in done.out
+    assert "refuses the credentials of the connection (401)" in done.out
     assert "structure: not tried" in done.out
     assert "hunter2" not in done.out
 

@@ -89,7 +89,7 @@ def test_what_the_check_refuses_is_shown(contexture, agent):
     done = contexture("import", "cygnus", str(agent), "--service", "my-service")
 
     assert done.code == 1
-    assert "kafka.yaml:9:12: error: 'my-service' is no service" in done.out
+    assert "kafka.yaml:9:12: error: 'my-service' is not a service" in done.out
 
 
 def test_files_that_are_there_are_kept(contexture, agent, tmp_path):

@@ -106,7 +106,7 @@ def test_a_structure_is_shown_by_its_urn(contexture, tmp_path, monkeypatch):
         "vehicles  inexpressible  1",
         f"{held[:12]}  {urn} Codelist",
         "  inexpressible (warning): wrong",
-        "Next: ask for another source.media_type, or leave these structures out of source.select",
+        "Next: set another source.media_type, or leave these structures out of source.select",
     ]
 
 

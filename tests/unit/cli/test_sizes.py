@@ -151,7 +151,7 @@ def test_a_registry_that_is_away_gives_exit_code_3(contexture, registry, written
     monkeypatch.setattr("contexture.sources.sdmx.registry.transport.ATTEMPTS", 1)
     done = contexture("check", "--sizes", written())
     assert done.code == 3
-    assert "the structure registry at http://127.0.0.1:9 is away" in done.out
+    assert "the structure registry at http://127.0.0.1:9 cannot be reached" in done.out
 
 
 def test_a_connection_that_is_not_there_gives_exit_code_2(contexture, registry, written, monkeypatch):

@@ -90,7 +90,7 @@ LINES = {"format": "cygnus-lines"}
         ),
         ({"quality": {"minimum_entities": 5, "maximum_entities": 4}}, "is above maximum_entities 4"),
         ({"quality": {"ranges": {"speed": {"minimum": 5, "maximum": 4}}}}, "nothing could pass"),
-        ({"quality": {"expectations": [{"name": "expect_x", "kwargs": {"severity": "fatal"}}]}}, "is no severity"),
+        ({"quality": {"expectations": [{"name": "expect_x", "kwargs": {"severity": "fatal"}}]}}, "is not a severity"),
         ({"quality": {"rules": {"stael": "off"}}}, "no rule is called 'stael'; did you mean 'stale'?"),
         ({"quality": {"ranges": {"speed": {}}}}, "a range needs a minimum, a maximum or both"),
     ],

@@ -29,9 +29,9 @@ def refusal(**source: object) -> str:
         ({"api": "ngsiv2", "context": None, "flavour": "scorpio"}, "`flavour: scorpio` does not speak `api: ngsiv2`"),
         ({"api": "ngsiv2", "context": None, "flavour": "stellio"}, "`flavour: stellio` does not speak `api: ngsiv2`"),
         ({"flavour": "orion"}, "`flavour: orion` does not speak `api: ngsi-ld`"),
-        ({"context": "context.jsonld"}, "is no address of a @context"),
-        ({"context": "https://example.org/a b"}, "is no address of a @context"),
-        ({"context": 'https://example.org/>; rel="x'}, "is no address of a @context"),
+        ({"context": "context.jsonld"}, "is not an address of a @context"),
+        ({"context": "https://example.org/a b"}, "is not an address of a @context"),
+        ({"context": 'https://example.org/>; rel="x'}, "is not an address of a @context"),
         ({"service_path": "/Madrid", "mode": "notifications"}, "`mode: notifications` cannot distinguish scopes"),
         ({"service_path": ["/", "/Madrid"]}, "the scope / selects everything, also what has no scope"),
         (
@@ -51,7 +51,7 @@ def refusal(**source: object) -> str:
         ({"query": "dateModified>2026-01-01T00:00:00Z"}, "needs dateModified for itself"),
         ({"metadata_query": "speed.unit==KMH"}, "'speed.unit==KMH': NGSI-LD writes texts in double quotes"),
         ({"service": "two words"}, "'two words' is not a tenant"),
-        ({"service": "city\n"}, "is no tenant"),
+        ({"service": "city\n"}, "is not a tenant"),
         ({"types": ["A"], "type_pattern": "^A"}, "exclude each other"),
     ],
 )
@@ -84,7 +84,7 @@ def test_what_ngsi_ld_can_say_is_taken(source: dict[str, object]) -> None:
 def test_tenants_and_scopes_keep_what_ngsiv2_would_refuse() -> None:
     source = publication({"service": "City-1.Madrid", "service_path": ["/a/+/#", "/b/#", "/b/c"]}).source
     assert (source.service, source.service_path) == ("City-1.Madrid", ("/a/+/#", "/b/#"))
-    with pytest.raises(ValidationError, match="is no service"):
+    with pytest.raises(ValidationError, match="is not a service"):
         publication({"api": "ngsiv2", "context": None, "service": "City-1"})
 
 

@@ -42,7 +42,7 @@ def test_topics_of_a_route_may_be_made_from_agency_and_class():
     [
         ("{id}", "names are made from {agency} and {class} only"),
         ("a-{agency", "names are made from {agency} and {class} only"),
-        ("a b-{agency}", "is no topic name"),
+        ("a b-{agency}", "is not a topic name"),
         ([], "at least 1 item"),
     ],
 )

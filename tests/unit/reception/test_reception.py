@@ -100,7 +100,7 @@ def test_a_notification_without_a_correlator_gets_one_that_is_kept_too(air: Rece
         ({"Fiware_ServicePath": "/ab"}, 400, "outside the publication's selection"),
         ({"Fiware_ServicePath": None}, 400, "outside the publication's selection"),
         ({"Ngsiv2_AttrsFormat": "keyValues"}, 400, "normalized"),
-        ({"Content_Type": "text/plain"}, 415, "no JSON"),
+        ({"Content_Type": "text/plain"}, 415, "not JSON"),
         ({"Content_Encoding": "gzip"}, 415, "compressed"),
         ({"body": b"{"}, 400, "is not JSON"),
         ({"body": b""}, 400, "empty"),

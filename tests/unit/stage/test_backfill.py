@@ -73,11 +73,11 @@ def test_an_ngsiv2_broker_has_none(tmp_path: Path) -> None:
 
 
 def test_without_archive_and_history_both_are_said(tmp_path: Path) -> None:
-    none = NotOfferedError("the context broker at http://b shows no history", next_step="let it keep one")
+    none = NotOfferedError("the context broker at http://b serves no history", next_step="let it keep one")
     with pytest.raises(ConfigurationError) as caught:
         backfill(order(tmp_path, LINKED), raising(none))
     assert caught.value.message.startswith("nothing of vehicles is archived between")
-    assert caught.value.message.endswith(", and the context broker at http://b shows no history")
+    assert caught.value.message.endswith(", and the context broker at http://b serves no history")
     assert caught.value.next_step.endswith("; or let it keep one")
 
 
@@ -96,7 +96,7 @@ def test_half_an_archive_does_not(tmp_path: Path) -> None:
 
 def test_half_an_archive_is_refused_where_there_is_no_history(tmp_path: Path) -> None:
     archived(tmp_path, LINKED, sequence=3)
-    none = NotOfferedError("the context broker at http://b shows no history", next_step="let it keep one")
+    none = NotOfferedError("the context broker at http://b serves no history", next_step="let it keep one")
 
     with pytest.raises(PartlyArchivedError, match="vehicles lacks runs 1 to 2, received before 2026-03-01 12:00:00"):
         backfill(earlier(tmp_path), raising(none))

@@ -75,7 +75,7 @@ _SHOWN = ("path", "id", "type", "rule", "severity", "message")
 _WITHOUT_CHOICE = {
     "topic-length": "choose another topics.data_model or naming, or rename these entities in their source",
     "topic-name": "write topics.routes whose names are legal for these structures too",
-    "inexpressible": "ask for another source.media_type, or leave these structures out of source.select",
+    "inexpressible": "set another source.media_type, or leave these structures out of source.select",
     "size": "raise max.message.bytes in topics.config and the brokers' limit, or make these entities smaller",
 }
 _OF_THE_SOURCE = (

@@ -346,7 +346,7 @@ def _artefacts(reply: Reply) -> Iterator[tuple[str, Artefact]]:
                     yield same_artefact(each.urn), each
         except StructureMessageError as error:
             raise RetriableError(
-                f"the registry answers with a broken message: {error.message}",
+                f"the registry returned a broken message: {error.message}",
                 next_step="check the registry's log, and retry",
             ) from error
 

@@ -123,7 +123,7 @@ class HttpConnection:
         except (OSError, ssl.SSLError, ValueError) as error:
             # `from None`: nothing about the key is to be shown.
             raise ConfigurationError(
-                f"our certificate {self.certificate!r} cannot be used ({type(error).__name__})",
+                f"the client certificate {self.certificate!r} cannot be used ({type(error).__name__})",
                 next_step="put readable PEM files into the connection's certificate and certificate_key, and the key's "
                 "password into certificate_password",
             ) from None

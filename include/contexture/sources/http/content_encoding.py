@@ -61,8 +61,8 @@ def decode_content(pieces: Iterable[bytes], coding: str, who: str) -> Iterator[b
         return
     if name not in {"gzip", "x-gzip"}:
         raise CodingRefusedError(
-            f"{who} packed its answer with {coding[:20]!r}",
-            next_step="let it, or the proxy before it, answer with gzip or unpacked, as it is asked to",
+            f"{who} compressed its response with {coding[:20]!r}",
+            next_step="configure it, or the proxy before it, to respond with gzip or uncompressed, as requested",
         )
     yield from _gunzip(pieces, who)
 
@@ -86,7 +86,9 @@ def _gunzip(pieces: Iterable[bytes], who: str) -> Iterator[bytes]:
 
 
 def _broken(who: str) -> BrokenBodyError:
-    return BrokenBodyError(f"an answer of {who} ends before it is whole", next_step="check its log; the run is retried")
+    return BrokenBodyError(
+        f"a response of {who} ends before it is complete", next_step="check its log; the run is retried"
+    )
 
 
 def limit_size(pieces: Iterable[bytes], limit_bytes: int, connection: HttpConnection) -> Iterator[bytes]:
@@ -100,7 +102,7 @@ def limit_size(pieces: Iterable[bytes], limit_bytes: int, connection: HttpConnec
         size += len(piece)
         if size > limit_bytes:
             raise ReplyTooLargeError(
-                f"an answer of {connection.WHO} at {connection.address} is larger than {limit_bytes:,} bytes",
+                f"a response of {connection.WHO} at {connection.address} is larger than {limit_bytes:,} bytes",
                 next_step="raise reply_bytes in the extra of the registry's connection",
             )
         yield piece

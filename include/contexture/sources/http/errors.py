@@ -85,7 +85,7 @@ def translate_http_error(address: str, who: str = BROKER) -> Iterator[None]:
 def page_timeout(address: str, who: str = BROKER) -> PageTimeoutError:
     """Returns the error of a response that did not come within the connection's time."""
     return PageTimeoutError(
-        f"{who} at {address} did not answer in time",
+        f"{who} at {address} did not respond in time",
         next_step="give the connection more timeout_seconds, or the source a smaller page_size; the run is retried",
     )
 
@@ -98,7 +98,7 @@ def _transport_error(address: str, error: httpx.TransportError, who: str) -> Con
         )
     if _is_ours_wanted(error):
         return ConfigurationError(
-            f"{who} at {address} wants a certificate of ours that it trusts",
+            f"{who} at {address} requires a client certificate that it trusts",
             next_step="put one that its authority signed, and is valid today, into the connection's certificate and "
             "certificate_key",
         )
@@ -108,7 +108,7 @@ def _transport_error(address: str, error: httpx.TransportError, who: str) -> Con
             next_step="correct the connection's address and headers, and what the publication selects",
         )
     return BrokerUnavailableError(
-        f"{who} at {address} is away ({type(error).__name__})",
+        f"{who} at {address} cannot be reached ({type(error).__name__})",
         next_step="start the broker or correct the host and port of its connection; the run is retried",
     )
 
@@ -173,14 +173,14 @@ def refusal_error(
     correlator = response.headers.get("fiware-correlator", "")
     if status in RETRIED_STATUSES:
         return BrokerUnavailableError(
-            f"the context broker at {address} answered {status}",
+            f"the context broker at {address} responded with {status}",
             next_step="check the broker's log and its database; the run is retried",
             correlator=correlator,
             retry_after_seconds=retry_after_seconds(response.headers.get("retry-after", "")),
         )
     if status > 500 and status != httpx.codes.NOT_IMPLEMENTED:
         return RetriableError(
-            f"the context broker at {address} answered {status}",
+            f"the context broker at {address} responded with {status}",
             next_step="check the broker's log and that of the proxy before it; the run is retried",
             correlator=correlator,
         )
@@ -218,18 +218,18 @@ class _Refused:
 def _configuration(address: str, status: int, correlator: str, refused: _Refused) -> ConfigurationError:
     if refused.problem == "NonexistentTenant":
         message = f"the context broker at {address} has no such tenant ({status}{refused.named})"
-        next_step = "correct the publication's source.service, or let the broker know the tenant"
+        next_step = "correct the publication's source.service, or create this tenant at the broker"
     elif status in _UNAUTHORISED and refused.problem != "TooManyResults":
-        message = f"the context broker at {address} refuses our credentials ({status})"
+        message = f"the context broker at {address} refuses the credentials of the connection ({status})"
         next_step = "put valid credentials into the headers of the connection, and give them the right to read"
         if status == httpx.codes.UNAUTHORIZED:
             return TokenRefusedError(message, next_step=next_step, correlator=correlator)
     elif status == 400 or refused.problem:
         asked = ", ".join(refused.parameters)
-        message = f"the context broker at {address} does not take the request ({status}{refused.named}; {asked})"
+        message = f"the context broker at {address} rejects the request ({status}{refused.named}; {asked})"
         next_step = "correct service, service_path and the selection in the publication's source"
     else:
-        message = f"what is at {address} does not answer as a context broker ({status})"
+        message = f"what is at {address} does not respond as a context broker ({status})"
         next_step = f"correct the address in the connection: the part before {refused.api_root}"
     is_offered = status not in _NOT_OFFERED and refused.problem != "OperationNotSupported"
     kind = ConfigurationError if is_offered or refused.problem == "NonexistentTenant" else NotOfferedError

@@ -139,7 +139,7 @@ class Tokens:
         text, seconds = _read(response.headers, body)
         if not text or not text.isascii() or not text.isprintable():
             raise ConfigurationError(
-                f"what is at {self._grant.address} answers without a token",
+                f"what is at {self._grant.address} responds without a token",
                 next_step="correct the token_url and the kind of authentication in the connection's extra",
             )
         early = min(_EARLY_SECONDS, seconds * _EARLY_SHARE)
@@ -151,7 +151,7 @@ class Tokens:
             body += piece
             if len(body) > _ANSWER_BYTES:
                 raise ConfigurationError(
-                    f"what is at {self._grant.address} answers with more than a token ({_ANSWER_BYTES:,} bytes)",
+                    f"what is at {self._grant.address} responds with more than a token ({_ANSWER_BYTES:,} bytes)",
                     next_step="correct the token_url in the connection's extra",
                 )
         return bytes(body)
@@ -169,11 +169,11 @@ class Tokens:
     def _refusal(self, status: int) -> ContextureError:
         if status in RETRIED_STATUSES:
             return BrokerUnavailableError(
-                f"{_WHO} at {self._grant.address} answered {status}",
+                f"{_WHO} at {self._grant.address} responded with {status}",
                 next_step="check the token service's log; the run is retried",
             )
         return ConfigurationError(
-            f"{_WHO} at {self._grant.address} gives us no token ({status})",
+            f"{_WHO} at {self._grant.address} refuses to issue a token ({status})",
             next_step="correct the connection: login and password (or client_id and client_secret), token_url, scope",
         )
 

@@ -277,6 +277,6 @@ def date_of(headers: httpx.Headers) -> datetime | None:
 
 def _too_large(address: str, limit_bytes: int) -> PageTooLargeError:
     return PageTooLargeError(
-        f"an answer of the context broker at {address} is larger than {limit_bytes} bytes",
+        f"a response of the context broker at {address} is larger than {limit_bytes} bytes",
         next_step="exclude the entity from the selection (source.types, source.query), or make it smaller",
     )

@@ -178,13 +178,13 @@ class Broker(ABC):
         text = response.headers.get(self._total_header, "")
         if not text.isascii() or not text.isdigit() or len(text) > _LONGEST_TOTAL:
             raise ConfigurationError(
-                f"what is at {self.address} does not say how many entities it has",
-                next_step=f"let the proxy before the broker pass the header {self._total_header}",
+                f"what is at {self.address} does not report how many entities it has",
+                next_step=f"configure the proxy before the broker to pass on the header {self._total_header}",
             )
         return int(text)
 
     def _no_broker(self, expected: str, error: Exception) -> ConfigurationError:
         return ConfigurationError(
-            f"what is at {self.address} does not answer with {expected} ({type(error).__name__})",
+            f"what is at {self.address} does not respond with {expected} ({type(error).__name__})",
             next_step=f"correct the address in the connection: the part before {self._api_root}",
         )

@@ -225,7 +225,7 @@ def _document(body: bytes) -> dict[str, object]:
 
 
 def _unreadable(message: str) -> EntityError:
-    return EntityError(message[:200], next_step="look at the broker's answer to this query", rule="body")
+    return EntityError(message[:200], next_step="check the broker's response to this query", rule="body")
 
 
 PAGE_SIZE = 100
@@ -297,16 +297,18 @@ def _number(text: str) -> int | None:
 
 def _same_again() -> RetriableError:
     return RetriableError(
-        "the broker answers another page of its history with entities that it has answered already",
-        next_step="nothing, if much was written meanwhile: the run is retried. If it stays so, the broker takes no "
-        "notice of `offset`: backfill an interval that is archived",
+        "the broker returns entities of an earlier page of its history again",
+        next_step="wait for the retry if much was written in the meantime. If the error persists, the broker ignores "
+        "`offset`: backfill an archived interval",
     )
 
 
 def _changed() -> RetriableError:
     return RetriableError(
         "the broker's history changed while it was read",
-        next_step="nothing; the run is retried. If it stays so, compare what the broker counts with what it shows",
+        next_step=(
+            "wait for the retry of the run. If the error persists, compare what the broker counts with what it shows"
+        ),
     )
 
 
@@ -368,8 +370,11 @@ class NgsiLdHistoryClient(NgsiLdClient):
         names = tuple(self._types_like(pattern, deadline))
         if set(names) != set(self._types_like(pattern, deadline)):
             raise RetriableError(
-                f"the context broker at {self.address} answered with two different lists of types",
-                next_step="nothing; the run is retried. If it stays so, check whether the broker reaches its database",
+                f"the context broker at {self.address} returned two different lists of types",
+                next_step=(
+                    "wait for the retry of the run. If the error persists, check whether the broker reaches its "
+                    "database"
+                ),
             )
         return names
 
@@ -426,9 +431,9 @@ class NgsiLdHistoryClient(NgsiLdClient):
             return self._transport.send(question, deadline)
         except NotOfferedError as error:
             raise NotOfferedError(
-                f"the context broker at {self.address} shows no history",
-                next_step=f"let it keep one and answer {TEMPORAL_ENTITIES} (Orion-LD: -troe, and Mintaka behind the "
-                "same address), or backfill an interval that is archived",
+                f"the context broker at {self.address} serves no history",
+                next_step=f"configure it to store a history and to serve {TEMPORAL_ENTITIES} (Orion-LD: -troe, and "
+                "Mintaka behind the same address), or backfill an archived interval",
             ) from error
 
     def _bound(self, found: dict[str, EntityHistory], interval: HistoryInterval) -> None:
@@ -443,6 +448,7 @@ class NgsiLdHistoryClient(NgsiLdClient):
         if not isinstance(error, _TooMuchError):
             raise error
         raise ConfigurationError(
-            f"more happened at {interval.start.isoformat()} than the context broker at {self.address} shows at once",
-            next_step="let it answer with more instances of an attribute, or select fewer entities",
+            f"more happened at {interval.start.isoformat()} than the context broker at {self.address} returns in one "
+            "response",
+            next_step="configure it to return more instances of an attribute, or select fewer entities",
         ) from None

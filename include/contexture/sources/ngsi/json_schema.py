@@ -146,7 +146,7 @@ def _sentence(error: ValidationError) -> str:
     if keyword == "required":
         return f"{value!r} is a required property"[:100]
     if keyword in {"allOf", "anyOf", "oneOf"}:
-        return f"fits none or too many of {keyword}"
+        return f"matches none or too many of {keyword}"
     is_short = value is not None and not isinstance(value, (dict, ValidationError))
     return f"breaks {keyword}: {json.dumps(value)[:60]}" if is_short else f"breaks {keyword}"
 

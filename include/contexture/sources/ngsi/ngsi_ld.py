@@ -447,7 +447,7 @@ class NgsiLdClient(Broker):
             # Entities that enter the selection meanwhile would hide from any count what the walk did not read.
             raise RetriableError(
                 f"{self.address} counts more changed entities than its pages show",
-                next_step="let the run be retried, or read when less is written",
+                next_step="wait for the retry of the run, or read when less is written",
             )
 
     def _fetch_page(self, question: TypeQuery, walk: OffsetWalk, deadline: float) -> HttpResponse:

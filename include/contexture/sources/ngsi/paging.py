@@ -155,7 +155,10 @@ class KeysetCursor:
         if self.restarts >= MAX_RESTARTS:
             raise RetriableError(
                 f"entities with one and the same {self.field} changed places {MAX_RESTARTS} times while they were read",
-                next_step="let the run be retried; if it stays so, ask for larger pages or read when less is written",
+                next_step=(
+                    "wait for the retry of the run; if the error persists, set larger pages or read when less "
+                    "is written"
+                ),
             )
         return self.restarts + 1
 

@@ -65,7 +65,7 @@ _MEDIA_VERSION = re.compile(
 _LONGEST_NAME = 1000
 _UNSPLITTABLE = {b"UNA": "SDMX-EDI", b"UNB": "SDMX-EDI", b"PK\x03\x04": "XLSX or another zip file"}
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2"}
-_SINGLY = "ask the registry for one URN at a time; each reply is passed on as it is"
+_SINGLY = "request one URN at a time from the registry; each response is passed on unchanged"
 
 
 def ml_format(namespace: str) -> tuple[Format, str] | None:
@@ -104,12 +104,12 @@ def family(head: bytes, media_type: str | None) -> str:
             raise UnsplittableFormatError(f"{name} cannot be split", next_step=_SINGLY)
     for magic, name in _PACKED.items():
         if head.startswith(magic):
-            raise StructureMessageError(f"the message is packed with {name}", next_step="unpack it first")
+            raise StructureMessageError(f"the message is compressed with {name}", next_step="unpack it first")
     hint = f", though its media type is {media_type[:100]}" if media_type else ""
     what = "neither XML nor a JSON object" if text else "empty"
     raise StructureMessageError(
         f"the message is {what}{hint}",
-        next_step="check the response of the registry; an empty answer says nothing about what it holds",
+        next_step="check the response of the registry; an empty response does not show what the registry holds",
     )
 
 

@@ -98,7 +98,7 @@ def test_a_new_token_that_is_refused_too_is_a_configuration_error() -> None:
     connection = BrokerConnection("http://broker:1026", grant=OAUTH2)
     with (
         NgsiV2Client(connection, "city", transport=httpx.MockTransport(handle)) as broker,
-        pytest.raises(ConfigurationError, match="refuses our credentials"),
+        pytest.raises(ConfigurationError, match="refuses the credentials of the connection"),
     ):
         broker.probe()
     assert asked == ["idm", "broker", "idm", "broker"]
@@ -137,13 +137,13 @@ def test_a_token_service_that_is_ill_is_asked_again() -> None:
 
 
 def test_a_token_service_that_stays_ill_is_a_retriable_error() -> None:
-    with pytest.raises(RetriableError, match="the token service at http://idm:3000/oauth2/token answered 503"):
+    with pytest.raises(RetriableError, match="the token service at http://idm:3000/oauth2/token responded with 503"):
         Site(statuses=[503] * 9).broker(OAUTH2).probe()
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
 def test_a_token_service_that_refuses_us_is_a_configuration_error_without_secrets(status: int) -> None:
-    with pytest.raises(ConfigurationError, match=rf"gives us no token \({status}\)") as raised:
+    with pytest.raises(ConfigurationError, match=rf"refuses to issue a token \({status}\)") as raised:
         Site(statuses=[status]).broker(OAUTH2).probe()
     assert SECRET not in str(raised.value)
 
@@ -218,10 +218,10 @@ def test_the_extra_of_a_connection_says_how_tokens_are_come_by(
     ("extra", "message"),
     [
         ({"authentication": "digest"}, "unknown authentication"),
-        ({"authentication": "oauth2"}, "no HTTP address"),
+        ({"authentication": "oauth2"}, "not an HTTP address"),
         ({"authentication": "keyrock", "token_url": TOKEN_URL}, "needs username and password"),
         ({"headers": ["a"]}, "not a mapping"),
-        ({"timeout_seconds": "soon"}, "no number"),
+        ({"timeout_seconds": "soon"}, "not a number"),
     ],
 )
 def test_what_can_not_be_used_is_said(extra: Mapping[str, object], message: str) -> None:

@@ -62,7 +62,7 @@ def test_gzip_is_unpacked(coding: str) -> None:
 
 @pytest.mark.parametrize("coding", ["zstd", "br", "deflate", "gzip, gzip", "gzip, zstd", "identity, gzip"])
 def test_any_other_coding_is_refused_by_name_and_never_unpacked(coding: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"packed its answer with '{coding}'"):
+    with pytest.raises(ConfigurationError, match=f"compressed its response with '{coding}'"):
         network(packed(ZSTD, coding)).send(QUESTION)
 
 
@@ -83,7 +83,7 @@ def test_a_bomb_never_takes_more_memory_than_the_limit_and_a_few_pieces() -> Non
 
 @pytest.mark.parametrize("body", [gzip.compress(b"[1]" * 100, mtime=0)[:-3], b"no gzip", b"", zlib.compress(b"[1]")])
 def test_a_body_that_is_no_whole_gzip_is_read_again(body: bytes) -> None:
-    with pytest.raises(BrokerUnavailableError, match="ends before it is whole"):
+    with pytest.raises(BrokerUnavailableError, match="ends before it is complete"):
         network(packed(body, "gzip")).send(QUESTION)
 
 
@@ -102,7 +102,7 @@ def test_a_problem_that_is_packed_is_not_unpacked_for_its_name() -> None:
 def test_a_token_service_that_packs_otherwise_is_refused() -> None:
     client = httpx.Client(transport=httpx.MockTransport(packed(ZSTD, "zstd")))
     grant = TokenRequest("client_credentials", "http://tokens/token", client_id="c", client_secret="s")
-    with pytest.raises(ConfigurationError, match="packed its answer with 'zstd'"):
+    with pytest.raises(ConfigurationError, match="compressed its response with 'zstd'"):
         Tokens(grant, client, lambda: 0.0).header()
 
 

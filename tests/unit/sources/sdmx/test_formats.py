@@ -136,7 +136,7 @@ def test_formats_that_cannot_be_split_are_named_with_the_way_out(message):
         (b"  \n ", "empty"),
         (b"Service unavailable", "neither XML nor a JSON object"),
         (b"[]", "neither XML nor a JSON object"),
-        (b"\x1f\x8b\x08\x00", "packed with gzip"),
+        (b"\x1f\x8b\x08\x00", "compressed with gzip"),
         (b"<!DOCTYPE html><html></html>", "DOCTYPE"),
         (b"<html><body>Not found</body></html>", "root element html"),
         (b'{"status": 404, "message": "not found"}', "neither structures nor a header"),

@@ -112,7 +112,7 @@ def test_a_concept_outside_of_a_scheme_has_no_urn() -> None:
 def test_a_structure_that_calls_itself_otherwise_is_a_warning() -> None:
     declared = "urn:sdmx:org.sdmx.infomodel.codelist.Codelist=SDMX:CL_SEX(2.0)"
     assert found(codelist(f'{GOOD} urn="{declared}"')) == [
-        ("urn-agreement", "warning", f"the structure says of itself that it is '{declared}'")
+        ("urn-agreement", "warning", f"the structure declares itself as '{declared}'")
     ]
 
 

@@ -176,15 +176,15 @@ def test_every_cut_of_a_message_is_an_error():
     ("message", "said"),
     [
         ('{"meta": {}, "data": {}} {}', "something follows"),
-        ('{"meta": {}, "data": {"codelists": [{"id": }]}}', "no valid JSON"),
-        ('{"meta": {}, "data": {"codelists": [{"id": "A" "b": 1}]}}', "no valid JSON"),
-        ('{"meta": {}, "data": {"codelists": [{"id": "A", "b": [1}]}]}}', "no valid JSON|broken"),
+        ('{"meta": {}, "data": {"codelists": [{"id": }]}}', "not valid JSON"),
+        ('{"meta": {}, "data": {"codelists": [{"id": "A" "b": 1}]}}', "not valid JSON"),
+        ('{"meta": {}, "data": {"codelists": [{"id": "A", "b": [1}]}]}}', "not valid JSON|broken"),
         ('{"meta": {}, "data": {"codelists": [,]}}', "a value is expected"),
         ('{"meta": {}, "data": {"codelists": [{}}}', "']' is expected"),
         ('{"meta": {}, data: {}}', "a key is expected"),
         ('{"meta": {}, "data" {}}', "':' is expected"),
         ('{"meta": {,}, "data": {"codelists": []}}', "the header is not valid JSON"),
-        ('{"meta": {}, "data": {"codelists": [{"id": "\\ud800"}]}}', "no valid JSON"),
+        ('{"meta": {}, "data": {"codelists": [{"id": "\\ud800"}]}}', "not valid JSON"),
     ],
 )
 def test_broken_json_is_refused(message, said):
@@ -194,7 +194,7 @@ def test_broken_json_is_refused(message, said):
 
 def test_bytes_that_are_no_utf8_are_refused():
     for broken in (b'{"id": "\xff"}', b'{"\xff": 1}', b'{"x": {"y": "\xff"}}'):
-        with pytest.raises(StructureMessageError, match="no valid JSON"):
+        with pytest.raises(StructureMessageError, match="not valid JSON"):
             list(split(BytesIO(b'{"meta": {}, "data": {"codelists": [' + broken + b"]}}")))
 
 

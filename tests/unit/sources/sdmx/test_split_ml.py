@@ -107,7 +107,7 @@ def test_a_declared_urn_that_differs_is_reported_and_not_used():
     [artefact] = artefacts(structures.ml("2.1", ("Codelists", f'<str:Codelist id="A" agencyID="X" urn="{wrong}"/>')))
     assert (artefact.urn, artefact.declared_urn) == (f"{OF}codelist.Codelist=X:A(1.0)", wrong)
     assert [str(finding) for finding in artefact.findings] == [
-        f"urn-differs: {OF}codelist.Codelist=X:A(1.0) says of itself that it is {wrong}"
+        f"urn-differs: {OF}codelist.Codelist=X:A(1.0) declares itself as {wrong}"
     ]
 
 
@@ -310,7 +310,7 @@ def test_urns_of_items_and_of_the_artefact_itself_are_no_references():
 @pytest.mark.parametrize("cut", [10, 300, -30, -3])
 def test_a_message_that_ends_in_the_middle_is_an_error_after_what_was_whole(cut):
     message = structures.ml("2.1", ("Codelists", structures.CODELIST_2_1), ("Dataflows", structures.DATAFLOW_2_1))
-    with pytest.raises(StructureMessageError, match=r"broken at line \d+, column \d+.*not absent"):
+    with pytest.raises(StructureMessageError, match=r"broken at line \d+, column \d+.*not deleted"):
         artefacts(message[:cut])
 
 

@@ -77,7 +77,7 @@ def test_a_total_of_thousands_of_digits_is_no_total() -> None:
     transport = answering(json=[], headers={"Fiware-Total-Count": "9" * 5_000})
     with (
         NgsiV2Client(BrokerConnection("http://broker"), "", transport=transport) as broker,
-        pytest.raises(ConfigurationError, match="does not say how many"),
+        pytest.raises(ConfigurationError, match="does not report how many"),
     ):
         broker.count(EntityQuery(types=("car",)))
 
@@ -94,7 +94,7 @@ def test_a_history_that_answers_the_same_page_again_is_not_asked_for_ever() -> N
     paging = TemporalPaging("unknown")
     paging.advance(["urn:car:1"], {})
 
-    with pytest.raises(RetriableError, match="has answered already"):
+    with pytest.raises(RetriableError, match="an earlier page"):
         paging.advance(["urn:car:1"], {})
 
 
@@ -294,7 +294,7 @@ def test_a_document_nested_without_end_passes_the_check_of_formats(storage: Home
 
 
 def test_a_model_nested_without_end_is_no_schema() -> None:
-    with pytest.raises(ConfigurationError, match="is no JSON"):
+    with pytest.raises(ConfigurationError, match="not JSON"):
         compiled({"car": "car.json"}, {"car.json": DEEP.decode()})
 
 

@@ -26,7 +26,7 @@ _ENTITY_RULES = """
     number-precision warning numbers stay within ±2^53, beyond which many consumers round them
     bool-string error the value of a Boolean is true or false
     datetime warning a DateTime or ISO8601 can be read, names its zone, and is no interval unless those are allowed
-    datetime-range warning a DateTime lies between 1990 and one day ahead
+    datetime-range warning a DateTime is between 1990 and one day ahead
     stale warning the newest time of the entity is not older than its type may be
     future-modified warning dateCreated and dateModified are not ahead of the broker's clock
     geojson warning a geo:json is one of the six geometries, in range, its rings closed, and in NGSIv2 the only one
@@ -37,9 +37,9 @@ _ENTITY_RULES = """
     unknown-attr off the attribute is one of quality.attribute_types, or one that its type's model names
     attr-type warning the attribute has the type that quality.attribute_types gives it
     required-attr warning the entity has all quality.required_attributes
-    range warning numbers lie within quality.ranges
+    range warning numbers are within quality.ranges
     enum warning values are among quality.allowed_values
-    model warning the entity fits the JSON Schema that quality.models gives its type
+    model warning the entity matches the JSON Schema that quality.models gives its type
     forbidden-char warning text values hold none of the characters that NGSIv2 forbids
     nesting error the body is nested 50 levels deep at most
     size error the body fits in a record

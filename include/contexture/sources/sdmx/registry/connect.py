@@ -66,7 +66,7 @@ def open_registry(
                 return found
     if asked == "fmr":
         raise ConfigurationError(
-            f"what is at {connection.address} does not say that it is a Fusion (Metadata) Registry",
+            f"what is at {connection.address} does not identify itself as a Fusion (Metadata) Registry",
             next_step="put the address of its web application into the connection, or set flavour: generic",
         )
     return _generic(connection, budget, transport)
@@ -131,7 +131,7 @@ def _found(network: StructureDownloads, connection: RegistryConnection) -> tuple
     if interfaces:
         return interfaces[-1], SMALL
     raise ConfigurationError(
-        f"what is at {connection.address} answers no structure query",
+        f"what is at {connection.address} does not respond to structure queries",
         next_step="put the part before /structure or /codelist into the connection's host, and set api to v1 or v2 "
         "in its extra",
     )

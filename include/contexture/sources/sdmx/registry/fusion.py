@@ -89,7 +89,7 @@ class FusionRegistry(RestRegistry):
         body, fetched = self._download(PRODUCT, _JSON)
         if fetched.status != OK or product_in(body) is None:
             raise RegistryUnavailableError(
-                f"{self._connection.WHO} at {self.address} does not say which product it is ({fetched.status})",
+                f"{self._connection.WHO} at {self.address} does not report which product it is ({fetched.status})",
                 next_step="check whether it is being started or moved; the run is retried",
             )
 
@@ -121,11 +121,11 @@ class FusionRegistry(RestRegistry):
         if fetched.status != OK:
             raise ConfigurationError(
                 f"{self._connection.WHO} at {self.address} does not return {path.partition('?')[0]} ({fetched.status})",
-                next_step="let the connection's user read the log, or set source.flavour: generic",
+                next_step="allow the connection's user to read the log, or set source.flavour: generic",
             )
         if not body:
             raise IncompleteReplyError(
-                f"{self._connection.WHO} at {self.address} answers {path.partition('?')[0]} with nothing",
+                f"{self._connection.WHO} at {self.address} returns an empty response to {path.partition('?')[0]}",
                 next_step="check the registry's log; the run is retried",
             )
         return body, fetched

@@ -113,8 +113,8 @@ def _local(element: etree._Element) -> str:
 
 def _no_feed() -> IncompleteReplyError:
     return IncompleteReplyError(
-        "the structure registry's answer is not a feed of changes",
-        next_step="look at the proxies between it and us, and whether rss.xml is switched on; the run is retried",
+        "the response of the structure registry is not a feed of changes",
+        next_step="check the proxies between it and Contexture, and that rss.xml is switched on; the run is retried",
     )
 
 
@@ -256,6 +256,7 @@ def _lower(row: Mapping[str, object]) -> dict[str, object]:
 
 def _not_understood(what: str, fetched: DownloadedFile, error: Exception) -> IncompleteReplyError:
     return IncompleteReplyError(
-        f"the structure registry's answer is not a list of {what} ({fetched.media_type[:40]}; {type(error).__name__})",
-        next_step="look at the proxies between it and us; the run is retried",
+        f"the response of the structure registry is not a list of {what} ({fetched.media_type[:40]}; "
+        f"{type(error).__name__})",
+        next_step="check the proxies between it and Contexture; the run is retried",
     )

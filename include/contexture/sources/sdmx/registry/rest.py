@@ -110,7 +110,7 @@ def read_listing(path: Path, media_type: str, who: str, last_modified: str | Non
         try:
             found = [artefact.urn for artefact in artefacts]
         except StructureMessageError as error:
-            raise _incomplete(f"the list of structures of {who} is no whole message: {error.message}") from error
+            raise _incomplete(f"the list of structures of {who} is not a complete message: {error.message}") from error
     if notices := [finding for finding in artefacts.findings if finding.code == "notice"]:
         raise _incomplete(f"the list of structures of {who} comes with a notice: {notices[0].message}")
     urns = [urn for urn in found if urn is not None]
@@ -139,7 +139,7 @@ def merge_listings(listings: Iterable[Listing], who: str) -> StructureEntry:
 def _incomplete(message: str) -> IncompleteReplyError:
     return IncompleteReplyError(
         message,
-        next_step="check the registry's log, and whether the connection's credentials may read; nothing is taken for "
+        next_step="check the registry's log, and that the connection's credentials may read; nothing counts as "
         "deleted, and the run is retried",
     )
 
@@ -187,8 +187,8 @@ class Listings:
             is_listed = self._confirm_absence(urn, media_type)
         if is_listed is None:
             raise IncompleteReplyError(
-                f"{self._contents.who} answers with nothing when it is asked for {urn}",
-                next_step="check the registry's log; nothing is taken for deleted, and the run is retried",
+                f"{self._contents.who} returns nothing for {urn}",
+                next_step="check the registry's log; nothing counts as deleted, and the run is retried",
             )
         return is_listed
 
@@ -429,7 +429,7 @@ class RestRegistry(ABC):
 
 
 def _not_given(media_type: str) -> NotExpressible:
-    return NotExpressible(f"the registry lists it, and gives nothing of it as {media_type}")
+    return NotExpressible(f"the registry lists it, and returns nothing of it as {media_type}")
 
 
 LIST_FORMATS: dict[Api, str] = {"v1": Format.SDMX_ML_2_1.media_type, "v2": Format.SDMX_ML_3_0.media_type}
@@ -479,6 +479,6 @@ class SdmxRegistry(RestRegistry):
         attempt = probe_address(self._transport, self._sign_of_life)
         if attempt.status != OK and not (attempt.status == NOT_FOUND and attempt.is_registrys):
             raise RegistryUnavailableError(
-                f"{self._connection.WHO} at {self.address} no longer answers structure queries ({attempt.status})",
+                f"{self._connection.WHO} at {self.address} no longer responds to structure queries ({attempt.status})",
                 next_step="check whether it is being started or moved; the run is retried",
             )

@@ -181,9 +181,9 @@ class Contents:
         self, fetched: DownloadedFile | None, query: StructureQuery, media_type: str, into: Path
     ) -> Reply | NotExpressible | None:
         if fetched is None:
-            return NotExpressible(f"the registry does not give it as {media_type} (406)")
+            return NotExpressible(f"the registry does not return it as {media_type} (406)")
         if fetched.status == NOT_IMPLEMENTED:
-            return NotExpressible(f"the registry does not give it as {media_type} (501)")
+            return NotExpressible(f"the registry does not return it as {media_type} (501)")
         if fetched.status == NO_CONTENT or (fetched.status == BAD_REQUEST and query.kind != ANY):
             return None
         if fetched.status == NOT_FOUND:
@@ -191,8 +191,8 @@ class Contents:
             return None
         if fetched.status in {BAD_REQUEST, NOT_MODIFIED}:
             raise ConfigurationError(
-                f"{self.who} does not take the question for {query} ({fetched.status})",
-                next_step="set api (v1 or v2) in the extra of its connection, or look at the proxy before it",
+                f"{self.who} rejects the query {query} ({fetched.status})",
+                next_step="set api (v1 or v2) in the extra of its connection, or check the proxy before it",
             )
         return self._reply(fetched, media_type, into)
 
@@ -202,7 +202,7 @@ class Contents:
         other = other_format(into, media_type, fetched.media_type)
         if other is not None:
             raise FormatNotOfferedError(
-                f"{self.who} answers with {other[:80]} when it is asked for {media_type}",
+                f"{self.who} returns {other[:80]} when {media_type} is requested",
                 next_step="choose a media_type that it renders in the publication's source",
             )
         last_modified = fetched.headers.get("last-modified")
@@ -210,12 +210,12 @@ class Contents:
 
     def _without_message(self) -> IncompleteReplyError:
         return IncompleteReplyError(
-            f"{self.who} answers without a whole message",
-            next_step="check the registry's log; nothing is taken for deleted, and the run is retried",
+            f"{self.who} returned an incomplete message",
+            next_step="check the registry's log; nothing counts as deleted, and the run is retried",
         )
 
     def _broken(self, error: StructureMessageError) -> IncompleteReplyError:
         return IncompleteReplyError(
-            f"{self.who} answers with a broken message: {error.message}",
-            next_step="check the registry's log; nothing is taken for deleted, and the run is retried",
+            f"{self.who} returned a broken message: {error.message}",
+            next_step="check the registry's log; nothing counts as deleted, and the run is retried",
         )

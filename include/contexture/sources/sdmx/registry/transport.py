@@ -61,27 +61,28 @@ def registry_error(connection: HttpConnection, response: httpx.Response) -> Cont
     if status in {401, 403}:
         kind = TokenRefusedError if status == httpx.codes.UNAUTHORIZED else ConfigurationError
         return kind(
-            f"{where} refuses our credentials ({status})",
+            f"{where} refuses the credentials of the connection ({status})",
             next_step="put valid credentials into its connection and give them the right to read, or take them out to "
             "read what is public",
         )
     if status == httpx.codes.REQUEST_ENTITY_TOO_LARGE:
         return ReplyTooLargeError(
-            f"{where} finds its answer too large (413)", next_step="raise the registry's limit, or select less"
+            f"{where} refuses the request, because its response is too large (413)",
+            next_step="raise the registry's limit, or select less",
         )
     if 300 <= status < 400:
         return ConfigurationError(
-            f"{where} answers from another address ({status})",
-            next_step="put the address that it redirects to into its connection",
+            f"{where} redirects to another address ({status})",
+            next_step="enter that address in its connection",
         )
     if status in RETRIED_STATUSES or status > 500:
         return RegistryUnavailableError(
-            f"{where} answered {status}",
+            f"{where} responded with {status}",
             next_step="check the registry's log and its database; the run is retried",
             retry_after_seconds=retry_after_seconds(response.headers.get("retry-after", "")),
         )
     return ConfigurationError(
-        f"what is at {connection.address} does not answer as a structure registry ({status})",
+        f"what is at {connection.address} does not respond as a structure registry ({status})",
         next_step="correct the address in its connection: the part before /structure or /sdmx/v2, and its api",
     )
 

@@ -28,7 +28,7 @@ _RECORD_RULES = """
 """
 _SNAPSHOT_RULES = """
     duplicate error one URN has one content in one snapshot; where that is no error, the last one counts
-    dangling-reference warning a reference that source.select covers is resolved; ~ and 1.0+ match any version that fits
+    dangling-reference warning a reference that source.select covers is resolved; ~ and 1.0+ match every such version
     version-order warning a new version is later than those that were published before it
     final-content warning a stable version (2.3.1), or one that was published as final (isFinal), keeps its content
     count-mismatch warning as many structures were read as the registry lists

@@ -41,7 +41,7 @@ def check_identity(artefact: Artefact, found: RuleFindings) -> None:
     for problem in _problems(artefact):
         found.add("identity", problem)
     if artefact.urn and artefact.declared_urn and artefact.declared_urn != artefact.urn:
-        found.add("urn-agreement", f"the structure says of itself that it is {named_urn(artefact.declared_urn)}")
+        found.add("urn-agreement", f"the structure declares itself as {named_urn(artefact.declared_urn)}")
 
 
 def _why_without_urn(artefact: Artefact) -> str:

@@ -90,7 +90,7 @@ def _codec(declared: str) -> str:
         b"".decode(codec.name)
     except (LookupError, ValueError):
         raise StructureMessageError(
-            f"the encoding {declared[:40]} is unknown", next_step="ask the registry for UTF-8"
+            f"the encoding {declared[:40]} is unknown", next_step="request UTF-8 from the registry"
         ) from None
     # A declaration that was readable as bytes is not in UTF-16, whatever it declares.
     return "utf-8" if codec.name.startswith(("utf-16", "utf-32", "utf-8")) else codec.name
@@ -134,7 +134,7 @@ class Utf8Source:
         except UnicodeError:
             raise StructureMessageError(
                 f"the message is not written in {self.encoding.codec}, as it says",
-                next_step="ask the registry for UTF-8, or correct the declared encoding",
+                next_step="request UTF-8 from the registry, or correct the declared encoding",
             ) from None
         self._read += len(piece)
         self._limits.check_message(self._read)

@@ -304,7 +304,7 @@ def resolve_urn(identity: Identity, offset: int) -> tuple[str | None, tuple[Spli
     urn = str(Urn.of(identity.kind, identity.agency, identity.id, identity.version))
     if identity.declared_urn in {None, urn}:
         return urn, ()
-    return urn, (SplitWarning("urn-differs", f"{urn} says of itself that it is {identity.declared_urn}", offset),)
+    return urn, (SplitWarning("urn-differs", f"{urn} declares itself as {identity.declared_urn}", offset),)
 
 
 def _foreign(identity: Identity, offset: int) -> tuple[str | None, tuple[SplitWarning, ...]]:

@@ -145,7 +145,7 @@ def _invalid(error: Exception) -> StructureMessageError:
     # Only what the parser says about the form: its text holds no content.
     return StructureMessageError(
         f"an artefact is not valid JSON: {str(error)[:120]}",
-        next_step="read it again; what a broken message leaves out is not absent",
+        next_step="read it again; what a broken message lacks is not deleted",
     )
 
 
@@ -342,7 +342,7 @@ class JsonReader:
     def _version(self) -> Format:
         version = json_format(self._header.schema, self._media_type)
         if version is None:
-            self._report("notice", "the message names no version of SDMX-JSON; it is taken for 2.0")
+            self._report("notice", "the message names no version of SDMX-JSON; it is read as 2.0")
         return version or Format.SDMX_JSON_2_0
 
     def _errors(self) -> None:

@@ -215,7 +215,7 @@ class JsonText:
     def _broken(self, what: str) -> StructureMessageError:
         return StructureMessageError(
             f"the JSON is broken at byte {self._base + self._at}: {what}",
-            next_step="read it again; what a broken message leaves out is not absent",
+            next_step="read it again; what a broken message lacks is not deleted",
         )
 
 

@@ -198,7 +198,7 @@ class XmlReader:
         except expat.ExpatError as error:
             raise StructureMessageError(
                 f"the XML is broken at line {error.lineno}, column {error.offset + 1}: {expat.ErrorString(error.code)}",
-                next_step="read it again; what a broken message leaves out is not absent",
+                next_step="read it again; what a broken message lacks is not deleted",
             ) from None
 
     # What the parser calls between artefacts.

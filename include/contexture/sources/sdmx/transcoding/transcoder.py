@@ -276,7 +276,7 @@ def transcode(
     if artefact.format not in READERS:
         raise _refused(artefact, f"is written in {artefact.format}, which nothing is converted from")
     if not has_place_for(target, artefact.kind):
-        raise _refused(artefact, f"is a {artefact.kind}, which {target} has no place for")
+        raise _refused(artefact, f"is a {artefact.kind}, which {target} cannot express")
     try:
         written = _converted(artefact, target, moment)
     except ImportError as error:
@@ -334,17 +334,17 @@ def _read_back(artefact: Artefact, target: Format, written: bytes) -> Artefact:
     try:
         found = list(split(BytesIO(written), target.media_type))
     except StructureMessageError as error:
-        raise _refused(artefact, f"comes out broken in {target}: {error.message}") from error
+        raise _refused(artefact, f"is broken after conversion into {target}: {error.message}") from error
     if len(found) != 1:
-        raise _refused(artefact, f"comes out as {len(found)} structures in {target}: pysdmx does not carry it")
+        raise _refused(artefact, f"becomes {len(found)} structures in {target}: pysdmx cannot convert it")
     result = found[0]
     if result.format is not target or same_artefact(str(result.urn)) != same_artefact(str(artefact.urn)):
-        raise _refused(artefact, f"comes out as another structure in {target}: {result.urn}")
+        raise _refused(artefact, f"becomes another structure in {target}: {result.urn}")
     return result
 
 
 def _refused(artefact: Artefact, why: str) -> NotTranscodableError:
     return NotTranscodableError(
         f"{artefact.urn} {why}",
-        next_step="ask for another source.media_type, or leave this structure out of source.select",
+        next_step="set another source.media_type, or leave this structure out of source.select",
     )

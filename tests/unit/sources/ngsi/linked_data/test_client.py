@@ -235,14 +235,14 @@ def test_another_page_size_shows_what_an_unstable_order_hid() -> None:
 def test_an_answer_without_a_count_names_the_proxy() -> None:
     transport = httpx.MockTransport(lambda _request: httpx.Response(200, json=[]))
     broker = NgsiLdClient(BrokerConnection("http://broker"), "", budget=QUICK, transport=transport)
-    with pytest.raises(ConfigurationError, match="does not say how many"):
+    with pytest.raises(ConfigurationError, match="does not report how many"):
         broker.count(EntityQuery(types=("Device",)))
 
 
 def test_what_is_no_broker_is_named() -> None:
     transport = httpx.MockTransport(lambda _request: httpx.Response(200, text="<html>"))
     broker = NgsiLdClient(BrokerConnection("http://broker"), "", budget=QUICK, transport=transport)
-    with pytest.raises(ConfigurationError, match="does not answer with a list of types"):
+    with pytest.raises(ConfigurationError, match="does not respond with a list of types"):
         ids(broker.scan(EntityQuery()))
 
 
@@ -327,7 +327,7 @@ def test_a_broker_without_its_database_is_found_ill(flavour: Flavour) -> None:
     """Orion answers "none" and 200 to lists then, and 500 to subscriptions (measured); Orion-LD is built on it."""
     network = stocked(flavour, 3)
     network.broker.faults.database_gone = True
-    with pytest.raises(RetriableError, match="answered 500"):
+    with pytest.raises(RetriableError, match="responded with 500"):
         reader(network, flavour).probe()
 
 
@@ -338,7 +338,7 @@ def test_a_database_that_goes_away_during_a_walk_is_no_end_of_it() -> None:
         network.broker.faults.database_gone = page >= 2
 
     network.broker.faults.after_page = lose
-    with pytest.raises(RetriableError, match="answered 500"):
+    with pytest.raises(RetriableError, match="responded with 500"):
         ids(reader(network, "orion-ld").scan(EntityQuery(types=("Device",), page_size=10)))
 
 
@@ -355,7 +355,7 @@ def test_a_refusal_shows_the_name_of_its_problem_without_its_text() -> None:
     problem = {"type": "https://uri.etsi.org/ngsi-ld/errors/BadRequestData", "title": "bad", "detail": "hunter2"}
     transport = httpx.MockTransport(lambda _request: httpx.Response(400, json=problem))
     broker = NgsiLdClient(BrokerConnection("http://broker"), "", budget=QUICK, transport=transport)
-    with pytest.raises(ConfigurationError, match="does not take the request \\(400 BadRequestData; type, ") as raised:
+    with pytest.raises(ConfigurationError, match="rejects the request \\(400 BadRequestData; type, ") as raised:
         broker.count(EntityQuery(types=("Device",)))
     assert "hunter2" not in str(raised.value)
 

@@ -85,11 +85,11 @@ def test_a_removed_attribute_is_left_out(removed: bytes) -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (b"[]", "no JSON object"),
+        (b"[]", "not JSON object"),
         (b'{"type": "Car"}', "no id"),
         (b'{"id": "urn:a:1", "type": "Car", "speed": [{"type": "Property", "value": 1}]}', "has no time"),
         (b'{"id": "urn:a:1", "type": "Car", "speed": 7}', "holds no instances"),
-        (b"{", "no JSON that can be read"),
+        (b"{", "not JSON that can be read"),
     ],
 )
 def test_what_is_no_history_is_said_to_be_none(body: bytes, words: str) -> None:

@@ -144,7 +144,7 @@ def test_a_long_stretch_is_cut_before_memory_is_full(monkeypatch: pytest.MonkeyP
 def test_a_broker_without_history_says_so(flavour: str) -> None:
     broker = LinkedDataNetwork(flavour)
     broker.face.load([level(1, 1)])
-    with pytest.raises(NotOfferedError, match=r"shows no history.*Mintaka behind the same address"):
+    with pytest.raises(NotOfferedError, match=r"serves no history.*Mintaka behind the same address"):
         read(broker, "orion-ld")
 
 

@@ -147,7 +147,7 @@ def test_a_format_that_the_registry_does_not_know_gives_nothing(
     registry: FusionRegistry, server: TestRegistry, into: Path
 ):
     server.submit(SEX_AND_FLOW)
-    expected = NotExpressible("the registry does not give it as application/vnd.xlsx (406)")
+    expected = NotExpressible("the registry does not return it as application/vnd.xlsx (406)")
     assert registry.read(StructureQuery("Codelist"), "application/vnd.xlsx", into) == expected
     assert registry.read_one(SEX, "application/vnd.xlsx", into) == expected
 
@@ -158,7 +158,7 @@ def test_an_inexpressible_structure_is_distinguished_from_a_deleted_one(
     """Checklist, 5: a structure whose type the format cannot express yields no event."""
     server.submit(SEX_AND_FLOW)
     found = registry.read_one(SEX, JSON_2_0, into)
-    assert found == NotExpressible(f"the registry lists it, and gives nothing of it as {JSON_2_0}")
+    assert found == NotExpressible(f"the registry lists it, and returns nothing of it as {JSON_2_0}")
     assert registry.read_one(urn("CL_NEVER"), ML_2_1, into) is None
 
 
@@ -184,7 +184,7 @@ def test_a_server_without_the_registry_says_nothing_about_structures(
     """A web server answers 404 for an application that is being installed."""
     server.submit(SEX_AND_FLOW)
     server.faults.page()
-    with pytest.raises(RegistryUnavailableError, match="does not say which product it is"):
+    with pytest.raises(RegistryUnavailableError, match="does not report which product it is"):
         registry.read_one(EXR, ML_2_1, into)
 
 
@@ -280,7 +280,7 @@ def test_the_error_of_wrong_credentials_does_not_show_them(server: TestRegistry)
     server.restrict([SEX])
     with open_registry(wrong, budget=AT_ONCE) as found, pytest.raises(ConfigurationError) as raised:
         found.list_structures()
-    assert "refuses our credentials (401)" in str(raised.value)
+    assert "refuses the credentials of the connection (401)" in str(raised.value)
     assert "cm9vdDp3cm9uZw" not in str(raised.value)
 
 

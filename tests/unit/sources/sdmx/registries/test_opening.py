@@ -79,7 +79,7 @@ def test_a_registry_that_answers_in_utf_16_is_one_and_its_web_servers_page_is_no
     registry = opened({AGENCIES_1: httpx.Response(200, content=message.encode("utf-16"))})
     assert registry.product == "SDMX-REST 1"
     page = "<html><body>Structure of this site</body></html>"
-    with pytest.raises(ConfigurationError, match="answers no structure query"):
+    with pytest.raises(ConfigurationError, match="does not respond to structure queries"):
         opened({AGENCIES_1: httpx.Response(200, content=page.encode("utf-16"))})
 
 
@@ -90,7 +90,7 @@ def test_what_is_no_registry_is_refused(settings: dict[str, object]):
 
 
 def test_refused_credentials_are_not_taken_for_another_kind_of_registry():
-    with pytest.raises(ConfigurationError, match="refuses our credentials"):
+    with pytest.raises(ConfigurationError, match="refuses the credentials of the connection"):
         opened({PRODUCT: httpx.Response(401)})
 
 

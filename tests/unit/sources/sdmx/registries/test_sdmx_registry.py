@@ -110,7 +110,7 @@ def test_a_list_cut_in_half_is_seen_by_asking_for_what_it_lacks(server: TestRegi
 def test_the_page_of_a_web_server_says_nothing_about_structures(server: TestRegistry, into: Path):
     with opened(server) as registry:
         server.faults.page()
-        with pytest.raises(RegistryUnavailableError, match="no longer answers structure queries"):
+        with pytest.raises(RegistryUnavailableError, match="no longer responds to structure queries"):
             registry.read_one(SEX, ML_2_1, into)
         with pytest.raises(RegistryUnavailableError):
             registry.list_structures(ML_2_1)
@@ -140,7 +140,7 @@ def test_it_is_slow_and_then_answers(server: TestRegistry):
 def test_it_takes_too_long(server: TestRegistry):
     with opened(server, timeout_seconds=0.2) as registry:
         server.faults.delay(1.0, times=None)
-        with pytest.raises(RegistryUnavailableError, match="did not answer in time"):
+        with pytest.raises(RegistryUnavailableError, match="did not respond in time"):
             registry.list_structures(ML_2_1)
 
 

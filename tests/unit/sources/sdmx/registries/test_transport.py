@@ -48,7 +48,7 @@ def test_the_body_goes_into_a_file_and_the_question_names_format_and_all_languag
 def test_a_fault_is_tried_three_times(tmp_path: Path, status: int):
     ill = httpx.Response(status)
     assert fetched(tmp_path, sequence(ill, ill, OK)).size == 650
-    with pytest.raises(RegistryUnavailableError, match=f"answered {status}"):
+    with pytest.raises(RegistryUnavailableError, match=f"responded with {status}"):
         fetched(tmp_path, sequence(ill, ill, ill, OK))
 
 
@@ -66,7 +66,7 @@ def test_a_registry_that_is_away_is_retriable(tmp_path: Path):
     def away(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused", request=request)
 
-    with pytest.raises(RegistryUnavailableError, match=r"the structure registry at http://registry is away"):
+    with pytest.raises(RegistryUnavailableError, match=r"the structure registry at http://registry cannot be reached"):
         fetched(tmp_path, away)
 
 
@@ -74,14 +74,14 @@ def test_gzip_is_unpacked_and_known_to_be_whole(tmp_path: Path):
     assert fetched(tmp_path, packed(BODY)).size == 650
     assert (tmp_path / "into").read_bytes() == BODY
     for lost in (1, 9, 20):
-        with pytest.raises(IncompleteReplyError, match="ends before it is whole"):
+        with pytest.raises(IncompleteReplyError, match="ends before it is complete"):
             fetched(tmp_path, lambda request, lost=lost: packed(BODY, lost_bytes=lost))
         assert not (tmp_path / "into").exists()
 
 
 def test_another_encoding_than_the_requested_one_is_reported(tmp_path: Path):
     odd = httpx.Response(200, headers={"content-encoding": "compress"}, stream=Pieces(b"x"))
-    with pytest.raises(IncompleteReplyError, match="packed its answer with 'compress'"):
+    with pytest.raises(IncompleteReplyError, match="compressed its response with 'compress'"):
         fetched(tmp_path, lambda request: odd)
 
 
@@ -109,14 +109,14 @@ def test_a_registry_that_sends_too_slowly_is_given_up(tmp_path: Path):
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_refused_credentials_are_a_persons_matter(tmp_path: Path, status: int):
-    with pytest.raises(ConfigurationError, match=f"refuses our credentials \\({status}\\)"):
+    with pytest.raises(ConfigurationError, match=f"refuses the credentials of the connection \\({status}\\)"):
         fetched(tmp_path, sequence(httpx.Response(status), OK))
 
 
 def test_an_address_that_redirects_is_reported(tmp_path: Path):
     """Credentials are sent nowhere but to the address that they were given for."""
     moved = httpx.Response(302, headers={"location": "https://elsewhere/"})
-    with pytest.raises(ConfigurationError, match="answers from another address"):
+    with pytest.raises(ConfigurationError, match="redirects to another address"):
         fetched(tmp_path, moved)
 
 
