@@ -60,7 +60,7 @@ def _interval(context: Context) -> Interval | None:
         return None
     if run.data_interval_start is None or run.data_interval_end is None:
         raise ConfigurationError(
-            "this backfill run has no data interval, so there is nothing to look for in the archive",
+            "this backfill run has no data interval, so that nothing can be found in the archive",
             next_step="give the publication a schedule, and backfill its DAG again",
         )
     return run.data_interval_start, run.data_interval_end

@@ -92,13 +92,13 @@ def test_a_key_in_a_file_of_its_own_may_have_a_password(broker: SecuredBroker) -
     files = {"certificate": str(broker.folder / "client.pem"), "certificate_key": str(broker.folder / "client.key")}
 
     assert walked(broker.connection(**files, certificate_password=PASSWORD)) == ["car1"]
-    with pytest.raises(ConfigurationError, match="our certificate"):
+    with pytest.raises(ConfigurationError, match="client certificate"):
         walked(broker.connection(**files, certificate_password="wrong"))
     assert set(broker.seen) == {"client"}  # each request, the second look at a short page included
 
 
 def test_without_the_certificate_it_is_asked_for(broker: SecuredBroker) -> None:
-    with pytest.raises(ConfigurationError, match="wants a certificate of ours") as raised:
+    with pytest.raises(ConfigurationError, match="requires a client certificate") as raised:
         walked(broker.connection())
     assert "certificate" in raised.value.next_step
     assert broker.seen == []
@@ -106,7 +106,7 @@ def test_without_the_certificate_it_is_asked_for(broker: SecuredBroker) -> None:
 
 def test_a_certificate_of_another_authority_is_refused(broker: SecuredBroker, tmp_path: Path) -> None:
     write_certificates(tmp_path / "other")
-    with pytest.raises(ConfigurationError, match="wants a certificate of ours"):
+    with pytest.raises(ConfigurationError, match="requires a client certificate"):
         walked(broker.connection(certificate=str(tmp_path / "other" / "client.pem")))
     assert broker.seen == []
 

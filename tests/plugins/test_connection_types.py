@@ -83,7 +83,7 @@ def test_a_kafka_that_is_away_is_reported_step_by_step_with_what_to_do():
     assert server.endswith(
         " s): nothing listens there. Next: start the broker, or correct its port in bootstrap.servers."
     )
-    assert others[0] == "authentication: not tried (0.00 s): not tried: no server is reached."
+    assert others[0] == "authentication: not tried (0.00 s): not tested: no server was reached."
     assert "hunter2" not in text
 
 

@@ -389,7 +389,7 @@ def test_quarantined_events_are_shown_without_content_and_tried_again_by_rule(br
     assert browser.api.asked[-1][2]["conf"] == conf
     refused = browser.confirm(path, outbox="outbox1", rule="none")
     assert refused.status_code == 409
-    assert "holds nothing back by none" in refused.text
+    assert "quarantined nothing by none" in refused.text
 
 
 def held_up(home: Home, count: int, *, run: str = "run1") -> None:

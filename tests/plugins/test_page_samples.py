@@ -100,7 +100,7 @@ def test_topics_are_compared_with_the_brokers_on_request(browser, monkeypatch):
     monkeypatch.setattr(fragments, "plan_topics", lambda *given, **more: plan)
     text = browser.get("publications/vehicles/topics/drift/plan", "eve").text
     assert "4 topics are as the publication says; 1 setting differs; 1 topic is not there yet" in text
-    assert "Kafka takes no partition away" in text
+    assert "Kafka cannot remove partitions" in text
     assert text.count("&lt;script&gt;") == 2
     assert "<script>alert" not in text
     assert browser.get("publications/vehicles/topics/drift/plan", "ben").status_code == 404

@@ -66,7 +66,7 @@ def rebuild_state(
 def _print(found: RebuiltState) -> None:
     typer.echo(f"{found.publication}: {found.records} records in {found.topics} topics were read")
     for topic in found.missing:
-        typer.echo(f"  topic {topic} is not there, or may not be seen")
+        typer.echo(f"  topic {topic} does not exist, or this user may not see it")
     typer.echo(f"  {found.found} identities are there that state does not hold ({found.held} it does)")
     for sample in found.samples:
         typer.echo(f"    {sample!r}")

@@ -69,7 +69,7 @@ def print_text(reported: Reported) -> None:
     for reason, count in found.unjudged.items():
         typer.echo(f"  not judged, {reason}: {count}")
     for topic in found.missing_topics:
-        typer.echo(f"  topic {topic} is not there, or may not be seen")
+        typer.echo(f"  topic {topic} does not exist, or this user may not see it")
     for each in found.samples:
         place = each.topic if each.partition is None else f"{each.topic}[{each.partition}]"
         typer.echo(f"  {each.kind}: {place} {each.name}: {each.detail}")

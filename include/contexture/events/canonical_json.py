@@ -71,7 +71,7 @@ def _in_unicode(value: object) -> object:
         orjson.dumps(value)
     except TypeError as error:
         if "surrogates" in str(error):
-            raise ValueError("a text holds half of a character") from None
+            raise ValueError("a text holds an incomplete character") from None
         raise
     return value
 

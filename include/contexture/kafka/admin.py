@@ -197,7 +197,7 @@ class TopicListing(AdminCalls):
             unsaid = [name for name, topic in metadata.topics.items() if _is_unsaid(topic)]
             if not unsaid:
                 return _listed(metadata)
-            self._broker_wait.check_since(started, f"no broker says yet where {unsaid[0]} is")
+            self._broker_wait.check_since(started, f"no broker reports yet where {unsaid[0]} is")
             time.sleep(VISIBLE_POLL_SECONDS)
 
     def found(self, name: str) -> ListedTopic | None:
@@ -386,11 +386,11 @@ class TopicOffsets(TopicListing):
                 self._wait_or_raise(error, "finding offsets in", topic)
                 return None
             # Brokers answer all the while, so only the time since the first question counts.
-            self._broker_wait.check_since(started, f"a broker does not know {topic} yet")
+            self._broker_wait.check_since(started, f"a broker does not have {topic} yet")
             return None
         if answer.offset < least:
             # No answer yet: taken for an offset, a ledger would be read as empty.
-            self._broker_wait.check_since(started, f"{topic}[{partition}] has no leader that says where it ends")
+            self._broker_wait.check_since(started, f"{topic}[{partition}] has no leader that reports its end offset")
             return None
         self._broker_wait.reset()
         return answer

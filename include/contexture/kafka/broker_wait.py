@@ -74,7 +74,7 @@ class BrokerWait:
 
 def _brokers_away(waited_seconds: float, cause: str) -> BrokersAwayError:
     return BrokersAwayError(
-        f"the Kafka brokers did not answer for {waited_seconds:.0f} s ({cause})",
+        f"the Kafka brokers did not respond for {waited_seconds:.0f} s ({cause})",
         next_step="check that the brokers run and bootstrap.servers names them, then clear the task: sending "
         "continues from the ledger's position",
     )

@@ -53,7 +53,7 @@ def read_back(settings: ClientSettings, topic: str, start: int, key: bytes, seco
             watch.raise_refusal("reading back")
             error = message.error() if message is not None else None
             if message is None or (error is not None and error.name() == _END):
-                broker_wait.check("the committed record does not come")
+                broker_wait.check("the committed record did not arrive")
             elif error is not None:
                 if classify_error(error) not in _HEALED_BY_WAITING:
                     raise translate_error(error, "reading back", topic=topic, needs="READ")
@@ -198,13 +198,13 @@ class ConnectionCheck:
                 break
         self.cluster_id = metadata.cluster_id
         self.brokers = tuple(sorted(f"{broker.host}:{broker.port}" for broker in metadata.brokers.values()))
-        return CheckResult(True, f"{_as_whom(self._settings)}; {len(metadata.topics)} topics may be seen")
+        return CheckResult(True, f"{_as_whom(self._settings)}; {len(metadata.topics)} topics are visible to this user")
 
     def reach_others(self) -> list[AddressProbe]:
         """Probes the brokers that name themselves otherwise than `bootstrap.servers` does."""
         named = {part.strip() for part in self._settings.bootstrap_servers.split(",")}
         found = probe_addresses([broker for broker in self.brokers if broker not in named], self._timeout_seconds)
-        remedy = "let this machine reach the advertised.listeners of this broker, or correct them at the broker"
+        remedy = "allow this machine to reach the advertised.listeners of this broker, or correct them at the broker"
         return [
             AddressProbe(each.address, each.problem, remedy if each.problem else "", each.seconds) for each in found
         ]
@@ -223,14 +223,14 @@ class ConnectionCheck:
         try:
             answers[name].result()
         except client_error() as failure:
-            refused = translate_error(error_in(failure), "making a topic", needs="CREATE")
+            refused = translate_error(error_in(failure), "creating a topic", needs="CREATE")
             return CheckResult(
                 False, refused.message, f"{refused.next_step}; --topic NAME checks the rest on an existing topic"
             )
         if not only_asked:
             self._topic = name
             self._topics().await_usable({name: 1}, self._timeout_seconds)
-        return CheckResult(True, "this user may make topics")
+        return CheckResult(True, "this user may create topics")
 
     def transact(self) -> CheckResult:
         """Sends a record in a transaction, commits it, and reads it back as a read-committed reader does."""
@@ -240,14 +240,16 @@ class ConnectionCheck:
                 None, "this user may use transactional ids; no topic to send to", "name one with --topic"
             )
         if self._given_topic is not None and self._given_topic not in self._topics().listed(self._given_topic):
-            return CheckResult(False, f"topic {self._topic} is not there, or may not be seen", "name one that is there")
+            return CheckResult(
+                False, f"topic {self._topic} does not exist, or this user may not see it", "name an existing topic"
+            )
         self._sent = self._records.send(self._topic, b"contexture")
         return CheckResult(True, f"committed and read back in {self._topic}, transactional id {self._transactional_id}")
 
     def send_largest(self) -> CheckResult:
         """Sends a record of the largest size that the connection allows, of bytes that no codec makes smaller."""
         if self._sent is None or self._topic is None:
-            return CheckResult(None, "not tried: no transaction was committed")
+            return CheckResult(None, "not tested: no transaction was committed")
         largest = self._records.largest_bytes
         limit = self._topics().configs([self._topic])[self._topic].get("max.message.bytes", "unknown")
         said = f"message.max.bytes of the connection is {largest}, max.message.bytes of the topic {limit}"
@@ -255,7 +257,7 @@ class ConnectionCheck:
         if request is not None and request < largest:
             return CheckResult(
                 False,
-                f"{said}, and the brokers take no request above {request} (socket.request.max.bytes)",
+                f"{said}, and the brokers accept no request above {request} (socket.request.max.bytes)",
                 "raise socket.request.max.bytes of the brokers, or lower message.max.bytes",
             )
         value = os.urandom(self._records.largest_value_bytes)
@@ -292,9 +294,9 @@ class ConnectionCheck:
 def clock_verdict(sent: SentTestRecord | None) -> CheckResult:
     """Returns what a record that came back says of the broker's clock; None: there is no record."""
     if sent is None:
-        return CheckResult(None, "not tried: no transaction was committed")
+        return CheckResult(None, "not tested: no transaction was committed")
     if not sent.record.is_brokers_time:
-        return CheckResult(None, "not tried: the topic keeps the times of senders", "repeat the test without --topic")
+        return CheckResult(None, "not tested: the topic keeps the times of senders", "repeat the test without --topic")
     at = sent.record.timestamp_ms / 1000
     apart = max(sent.before - at, at - sent.after, 0.0)
     if apart <= _CLOCK_SECONDS:
@@ -304,7 +306,7 @@ def clock_verdict(sent: SentTestRecord | None) -> CheckResult:
     return CheckResult(
         False,
         f"the broker's clock is {apart:.0f} s {way} this machine's",
-        "let both follow a time server (NTP): certificates, tokens and retention go by the clock",
+        "synchronise both with a time server (NTP): certificates, tokens and retention depend on the clock",
     )
 
 
@@ -314,7 +316,7 @@ def _as_whom(settings: ClientSettings) -> str:
     mechanism = options.get("sasl.mechanism")
     user = options.get("sasl.username") or options.get("sasl.oauthbearer.client.id")
     who = f"as {user} " if user else ""
-    return f"let in {who}by {mechanism} over {protocol}" if mechanism else f"let in over {protocol}"
+    return f"logged in {who}by {mechanism} over {protocol}" if mechanism else f"connected over {protocol}"
 
 
 AUTHENTICATION = "authentication"
@@ -407,7 +409,7 @@ def _tried(trial: ConnectionCheck, bootstrap_servers: str, timeout_seconds: floa
     servers = [_of_address("server", found) for found in probe_addresses(bootstrap_servers, timeout_seconds)]
     yield from servers
     reached = any(check.passed for check in servers)
-    login = _checked(AUTHENTICATION, trial.log_in) if reached else _untried(AUTHENTICATION, "no server is reached")
+    login = _checked(AUTHENTICATION, trial.log_in) if reached else _untried(AUTHENTICATION, "no server was reached")
     yield login
     if login.passed:
         yield from (_of_address("broker", found) for found in trial.reach_others())
@@ -435,7 +437,7 @@ def _checked(name: str, step: Callable[[], CheckResult]) -> Check:
 
 
 def _untried(name: str, why: str) -> Check:
-    return Check(name, None, f"not tried: {why}", 0.0)
+    return Check(name, None, f"not tested: {why}", 0.0)
 
 
 def _of_address(kind: str, found: AddressProbe) -> Check:

@@ -60,7 +60,9 @@ def close_within(client: Closes, seconds: float = LEAVE_SECONDS) -> bool:
     closing.start()
     closing.join(seconds)
     if closing.is_alive():
-        _LOG.warning("the Kafka client has not left its group within %.0f s; it is left to itself", seconds)
+        _LOG.warning(
+            "the Kafka client has not left its group within %.0f s; Contexture waits no longer for it", seconds
+        )
     return not closing.is_alive()
 
 

@@ -82,8 +82,8 @@ def _reach(address: str, timeout_seconds: float) -> AddressProbe:
         problem = "nothing listens there"
         remedy = "start the broker, or correct its port in bootstrap.servers"
     except TimeoutError:
-        problem = f"no answer within {timeout_seconds:.0f} s"
-        remedy = "let this machine through the firewall, or correct the address in bootstrap.servers"
+        problem = f"no response within {timeout_seconds:.0f} s"
+        remedy = "allow this machine through the firewall, or correct the address in bootstrap.servers"
     except (OSError, OverflowError) as error:
         problem = f"cannot be reached ({type(error).__name__})"
         remedy = "correct the address in bootstrap.servers, or the network of this machine"
@@ -167,18 +167,18 @@ def _of_ours(settings: ClientSettings, text: str) -> Explanation | None:
     certificate = _our_certificate(settings.admin())
     if certificate is not None and certificate.not_valid_after_utc < datetime.now(UTC):
         return Explanation(
-            f"our own certificate has expired since {certificate.not_valid_after_utc:%Y-%m-%d %H:%M} UTC",
+            f"the client certificate has expired since {certificate.not_valid_after_utc:%Y-%m-%d %H:%M} UTC",
             "renew the certificate in ssl.certificate.location (or ssl.keystore.location)",
         )
     if alert is None:
         return None
     if certificate is None:
         return Explanation(
-            f"the broker wants a certificate of ours ({alert[1]})",
-            "give the connection one: ssl.certificate.location and ssl.key.location, or ssl.keystore.location",
+            f"the broker requires a client certificate ({alert[1]})",
+            "add one to the connection: ssl.certificate.location and ssl.key.location, or ssl.keystore.location",
         )
     return Explanation(
-        f"the broker refuses our certificate ({alert[1]}), signed by {certificate.issuer.rfc4514_string()}",
+        f"the broker refuses the client certificate ({alert[1]}), signed by {certificate.issuer.rfc4514_string()}",
         "give the connection a certificate whose authority the broker trusts, in ssl.certificate.location (or "
         "ssl.keystore.location)",
     )
@@ -304,10 +304,10 @@ def listener(host: str, port: int) -> DetectedProtocol | None:
 def _mismatch(address: str, ours: str, spoken: DetectedProtocol, doing: str) -> KafkaConfigurationError:
     mechanisms = f", and sasl.mechanism to one of {', '.join(spoken.mechanisms)}" if spoken.mechanisms else ""
     return KafkaConfigurationError(
-        f"{doing} failed: the broker at {address} speaks {spoken.protocol}, and security.protocol of the connection is "
+        f"{doing} failed: the broker at {address} uses {spoken.protocol}, and security.protocol of the connection is "
         f"{ours}",
         next_step=f"set security.protocol to {spoken.protocol}{mechanisms}, or name the port in bootstrap.servers on "
-        f"which the brokers speak {ours}",
+        f"which the brokers use {ours}",
         status=3,
     )
 

@@ -36,7 +36,7 @@ _MISSING: Final = (
 )
 _OLD_BROKERS: Final = "use brokers of version 2.8 or later"
 _ADMINISTRATOR: Final = "ask the brokers' administrator: their configuration refuses it"
-_CONTROLLERS: Final = "let bootstrap.servers name brokers, not controllers"
+_CONTROLLERS: Final = "name brokers in bootstrap.servers, not controllers"
 
 HINTS: Final[Mapping[str, str]] = {
     "_AUTHENTICATION": _LOGIN,
@@ -204,7 +204,7 @@ def fenced(message: str) -> FencedError:
     """Returns the error for a sender whose place another one took."""
     return FencedError(
         f"another sender took over this shard ({message})",
-        next_step="leave it to the other sender (a second instance, or a task cleared while this one ran); "
+        next_step="leave the outbox to the other sender (a second instance, or a task cleared while this one ran); "
         "what it did not send, the next run sends first",
         alert="another sender took over",
     )

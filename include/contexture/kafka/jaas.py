@@ -86,7 +86,7 @@ def login_options(text: str, mechanism: str) -> dict[str, str]:
         case "ScramLoginModule":
             if not mechanism.upper().startswith("SCRAM-"):
                 raise ValueError(
-                    "set sasl.mechanism beside it to SCRAM-SHA-256 or SCRAM-SHA-512, as the brokers have it"
+                    "set sasl.mechanism beside it to SCRAM-SHA-256 or SCRAM-SHA-512, as configured at the brokers"
                 )
             return _renamed(login, _USER)
         case "OAuthBearerLoginModule":

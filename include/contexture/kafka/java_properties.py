@@ -70,14 +70,15 @@ JAVA_NAMES: Final[Mapping[str, str]] = MappingProxyType(
         "sasl.kerberos.ticket.renew.jitter": _TICKETS_RENEWED,
         "sasl.kerberos.ticket.renew.window.factor": _TICKETS_RENEWED,
         "auto.include.jmx.reporter": _NO_EQUIVALENT,
-        "default.api.timeout.ms": "remove it: how long a broker is waited for is publish.broker_wait_seconds",
-        "exclude.internal.topics": "remove it: patterns never mean internal topics",
+        "default.api.timeout.ms": "remove it: how long Contexture waits for a broker is publish.broker_wait_seconds",
+        "exclude.internal.topics": "remove it: patterns never match internal topics",
         "max.poll.records": _NO_EQUIVALENT,
         "share.acknowledgement.mode": _NO_SHARES,
         "share.acquire.mode": _NO_SHARES,
         "config.providers": "remove it: write the values themselves, and keep the connection in a secrets backend",
-        "bootstrap.controllers": "use bootstrap.servers: clients speak to brokers",
-        "max.block.ms": "remove it: how long a broker is waited for is publish.broker_wait_seconds of the publication",
+        "bootstrap.controllers": "use bootstrap.servers: clients connect to brokers",
+        "max.block.ms": "remove it: how long Contexture waits for a broker is publish.broker_wait_seconds of the "
+        "publication",
         "partitioner.class": "remove it: Contexture always partitions as Java clients do (murmur2)",
         "partitioner.ignore.keys": _NO_EQUIVALENT,
         "partitioner.adaptive.partitioning.enable": _NO_EQUIVALENT,
@@ -94,9 +95,9 @@ JAVA_NAMES: Final[Mapping[str, str]] = MappingProxyType(
         "metadata.max.idle.ms": _NO_EQUIVALENT,
         "socket.connection.setup.timeout.max.ms": "use socket.connection.setup.timeout.ms",
         "transaction.two.phase.commit.enable": _NO_EQUIVALENT,
-        "zookeeper.connect": "remove it: clients speak to brokers; use bootstrap.servers",
-        "zk.connect": "remove it: clients speak to brokers; use bootstrap.servers",
-        "zookeeper_endpoint": "remove it: clients speak to brokers; use bootstrap.servers",
+        "zookeeper.connect": "remove it: clients connect to brokers; use bootstrap.servers",
+        "zk.connect": "remove it: clients connect to brokers; use bootstrap.servers",
+        "zookeeper_endpoint": "remove it: clients connect to brokers; use bootstrap.servers",
         "broker_list": "use bootstrap.servers",
         "broker.list": "use bootstrap.servers",
         # Names of the clients before those of today.
@@ -113,8 +114,9 @@ JAVA_NAMES: Final[Mapping[str, str]] = MappingProxyType(
 OWNED_NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "transactional.id": "remove it: each shard gets its own, from publish.transactional_id_prefix",
-        "allow.auto.create.topics": "remove it: topics are made as the publication says, before the first record",
-        "isolation.level": "remove it: what must be read committed is read committed",
+        "allow.auto.create.topics": "remove it: topics are created as the publication specifies, before the first "
+        "record",
+        "isolation.level": "remove it: Contexture sets it",
         "enable.auto.commit": "remove it: readers of Contexture commit no offsets",
         "enable.auto.offset.store": "remove it: readers of Contexture commit no offsets",
         "delivery.report.only.error": "remove it: it is always on",
@@ -378,6 +380,6 @@ def servers(host: str, port: int | None) -> str:
 
 def _take(done: Translation, option: str, meant: object, name: str) -> None:
     if option in done.options and str(done.options[option]) != str(meant):
-        done.problems.append(f"{done.sources[option]} and {name} say {option} in two ways: give one of them")
+        done.problems.append(f"{done.sources[option]} and {name} set {option} in two ways: remove one of them")
     done.options[option] = meant
     done.sources[option] = name

@@ -330,7 +330,7 @@ def _content(store: KeyStore) -> bytes:
 def _unreadable(store: KeyStore, error: OSError) -> KafkaConfigurationError:
     return KafkaConfigurationError(
         f"{store.setting}.location names {store.path}, which cannot be read ({type(error).__name__})",
-        next_step=f"correct {store.setting}.location of the Kafka connection; the file must lie on every machine that "
+        next_step=f"correct {store.setting}.location of the Kafka connection; the file must be on every machine that "
         "runs tasks, readable by their user",
     )
 
@@ -381,7 +381,7 @@ def _key_by_keytool(store: KeyStore) -> PKCS12KeyAndCertificates:
 
 def _closed(store: KeyStore, password: str, failure: KeytoolError) -> KafkaConfigurationError:
     return KafkaConfigurationError(
-        f"{store.setting}.location names {store.path.name}, which does not open: {failure}",
+        f"{store.setting}.location names {store.path.name}, which cannot be opened: {failure}",
         next_step=f"correct {password} of the Kafka connection",
     )
 

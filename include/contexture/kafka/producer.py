@@ -319,7 +319,7 @@ class ProducerSession:
         """
         if self.is_uncertain:
             raise DefectError(
-                "a transaction was begun while the end of the one before it was uncertain",
+                "a transaction began while the end of the previous one was uncertain",
                 next_step="clear the task, and report this",
             )
         self._calls.began = self._clock()
@@ -426,8 +426,8 @@ class ProducerSession:
         self.is_uncertain = not self._watch.ended_at_once
         if self.is_uncertain:
             _LOG.warning(
-                "%s: the client's requests were answered with %s; a copy may still be under way, so the rest is sent "
-                "with a new client",
+                "%s: the brokers responded to the client's requests with %s; a copy may still arrive, so the rest is "
+                "sent with a new client",
                 doing,
                 ", ".join(self._watch.ends) or "nothing that is known",
             )

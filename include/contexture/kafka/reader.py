@@ -50,7 +50,9 @@ def starts_of(admin: TopicAdmin, consumer: Consumer, places: Sequence[Place], st
     latest = admin.ends([place for place in places if place in asked], committed=False)
     for place, offset in asked.items():
         if place in earliest and not earliest[place] <= offset <= latest[place]:
-            raise offset_gone(place, f"offset {offset} is not there: it has {earliest[place]} to {latest[place]}")
+            raise offset_gone(
+                place, f"offset {offset} does not exist: the partition has {earliest[place]} to {latest[place]}"
+            )
     return {place: asked.get(place, earliest[place]) for place in places}
 
 
@@ -58,9 +60,9 @@ def offset_gone(place: Place, why: str) -> OffsetGoneError:
     """Returns the error for an offset out of range: continuing at another one would leave records out silently."""
     topic, partition = place
     return OffsetGoneError(
-        f"{topic}[{partition}] cannot be read from where it should: {why}",
+        f"{topic}[{partition}] cannot be read from the requested offset: {why}",
         next_step="records were deleted (retention, or a new topic of that name): read from the beginning, or from a "
-        "time, and have the replica verified or resynchronised",
+        "time, then verify the replica or resynchronise it",
         topic=topic,
         partition=partition,
     )
@@ -110,9 +112,9 @@ def _damaged(error: KafkaErrorLike, place: Place) -> DamagedRecordsError:
     topic, partition = place
     return DamagedRecordsError(
         f"records of {topic}[{partition}] are damaged: {error.name()}: {error.str()}",
-        next_step="check the disks of the brokers that hold this partition, and let another replica lead it; without "
-        "one, make the topic anew and run the publication in mode full. Large records of codec zstd need "
-        "receive.message.max.bytes above their size",
+        next_step="check the disks of the brokers that hold this partition, and make another replica its leader; "
+        "without one, create the topic again and run the publication in mode full. Large records of codec "
+        "zstd need receive.message.max.bytes above their size",
         topic=topic,
         partition=partition,
     )
@@ -213,7 +215,7 @@ def places_of(admin: TopicAdmin, topics: list[str]) -> list[Place]:
     missing = [name for name in topics if name not in listed]
     if missing:
         raise KafkaConfigurationError(
-            f"{len(missing)} topics are not there or may not be seen, the first is {missing[0]}",
+            f"{len(missing)} topics do not exist, or this user may not see them; the first is {missing[0]}",
             next_step="check the topics' names and this user's DESCRIBE permission",
             topic=missing[0],
         )

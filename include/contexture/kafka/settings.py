@@ -65,7 +65,7 @@ def of_consumer(options: Mapping[str, object]) -> Values:
 def profile_problems(options: Mapping[str, object]) -> list[str]:
     """Returns a sentence where a profile is named that there is none of."""
     if PROFILE in options and options[PROFILE] not in NAMES:
-        return [f"{PROFILE}: give {' or '.join(NAMES)}, or leave it out for what lies between"]
+        return [f"{PROFILE}: give {' or '.join(NAMES)}, or leave it out for a value in between"]
     return []
 
 
@@ -128,7 +128,7 @@ def problems_of(
         if name in options and _normal(options[name]) != _normal(value)
     ]
     problems += [
-        f"{name}: give one text, number or true/false, not {type(value).__name__}"
+        f"{name}: write one text, number or true/false, not {type(value).__name__}"
         for name, value in options.items()
         if not isinstance(value, str | int | float | bool)
     ]
@@ -165,7 +165,7 @@ def _login(options: Mapping[str, object]) -> list[str]:
     if mechanism == "OAUTHBEARER":
         return _tokens(options)
     if not mechanism and "sasl.username" in options:
-        return ["sasl.mechanism: set it to PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, as the brokers have it"]
+        return ["sasl.mechanism: set it to PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, as configured at the brokers"]
     return []
 
 

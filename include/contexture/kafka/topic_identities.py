@@ -100,9 +100,9 @@ class TopicIdentities(AdminCalls):
         while missing := [name for name in names if name not in found]:
             if time.monotonic() > until:
                 raise RetriableError(
-                    f"{len(missing)} topics that were there a moment ago are unknown, the first is {missing[0]}",
-                    next_step="clear the task: it makes topics that are missing; if it fails again, check whether "
-                    "something removes topics, and whether this user may DESCRIBE them",
+                    f"{len(missing)} topics that existed a moment ago are unknown now, the first is {missing[0]}",
+                    next_step="clear the task: it creates missing topics; if it fails again, check whether something "
+                    "removes topics, and whether this user may DESCRIBE them",
                 )
             time.sleep(_POLL_SECONDS)
             found |= self._described(missing)

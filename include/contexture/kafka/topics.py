@@ -53,10 +53,10 @@ def check_retention(specs: Iterable[TopicSpec], configs: Mapping[str, Mapping[st
     rest = f" and {len(losses) - _SHOWN} more" if len(losses) > _SHOWN else ""
     other = "latest" if first.keep == "history" else "history"
     raise KafkaConfigurationError(
-        f"topic {first.name} would lose records that topics.keep: {first.keep} is to keep: {why}{more}{rest}",
-        next_step=f"run `contexture topics apply` (or kafka-configs --alter --entity-type topics --entity-name "
-        f"{first.name} --add-config {_KEY}={wanted}), then clear this task; or write keep: {other} if that is what "
-        "the topic is for",
+        f"topic {first.name} would lose records that topics.keep: {first.keep} must keep: {why}{more}{rest}",
+        next_step="run `contexture topics apply` (or kafka-configs --alter --entity-type topics --entity-name "
+        f"{first.name} --add-config {_KEY}={wanted}), then clear this task; or write keep: {other} if the "
+        "topic is intended for that",
         topic=first.name,
     )
 
@@ -103,7 +103,7 @@ class TopicDrift:
     found: str
 
     def __str__(self) -> str:
-        return f"{self.topic}: {self.setting} is {self.found}, the publication says {self.wanted}"
+        return f"{self.topic}: {self.setting} is {self.found}, the publication specifies {self.wanted}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ def by_name(specs: Iterable[TopicSpec]) -> dict[str, TopicSpec]:
     for spec in specs:
         if wanted.setdefault(spec.name, spec) != spec:
             raise ConfigurationError(
-                f"topic {spec.name} is wanted in two ways",
+                f"topic {spec.name} is configured in two ways",
                 next_step="give both publications the same partitions, replication factor, keep and config",
                 topic=spec.name,
             )
@@ -209,8 +209,8 @@ def check_room(brokers: int, listed: Mapping[str, ListedTopic], missing: Sequenc
     each = -(-(held + new) // brokers)
     if each > limit:
         raise KafkaConfigurationError(
-            f"{len(missing)} new topics with {new} partitions, copies counted, would give each of {brokers} brokers "
-            f"about {each} partitions, more than topics.max_broker_partitions ({limit}); none is made",
+            f"{len(missing)} new topics with {new} partitions, replicas included, would give each of {brokers} "
+            f"brokers about {each} partitions, more than topics.max_broker_partitions ({limit}); none is made",
             next_step="give topics.data_model one that makes fewer topics (dm-by-service-path), lower "
             "topics.partitions, add brokers, or raise both the brokers' limits (vm.max_map_count, open files) and "
             "topics.max_broker_partitions",
@@ -255,9 +255,9 @@ _ADVICE: Mapping[Way, str] = {
     "and earlier ones stay where they are, on compacted topics too; a new topic keeps keys together",
     Way.CONFIGURE: "contexture topics apply",
 }
-_FEWER = "Kafka takes no partition away: make a new topic, or put the number it has into topics.partitions"
+_FEWER = "Kafka cannot remove partitions: create a new topic, or set topics.partitions to the present number"
 _NO_SETTING = "the brokers have no such setting: correct topics.config"
-_REPLICAS = "move replicas with Kafka's kafka-reassign-partitions, or put their number into topics.replication_factor"
+_REPLICAS = "move replicas with Kafka's kafka-reassign-partitions, or set topics.replication_factor to their number"
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,8 +355,8 @@ def apply_plan(
         raise ConfigurationError(
             f"{len(plan.moves_keys)} topics with keys would get more partitions, the first is {plan.moves_keys[0]}: "
             "most keys would go to other partitions, and their earlier records would stay where they are",
-            next_step="confirm with --grow-keyed, or put the number they have into topics.partitions; a new topic "
-            "keeps the records of a key together",
+            next_step="confirm with --grow-keyed, or set topics.partitions to the present number; a new topic keeps "
+            "the records of a key together",
         )
     admin = TopicAdmin(settings, BrokerWait(wait_seconds))
     made = tuple(change for change in plan.changes if change.way is not Way.BY_HAND)

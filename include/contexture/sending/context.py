@@ -92,9 +92,9 @@ def encoded(piece: TransactionChunk, encode: Encode) -> TransactionChunk:
     )
     if not same:
         raise ConfigurationError(
-            f"the encoder gave {rows.num_rows} rows for {piece.rows.num_rows}, or other topics, positions or "
+            f"the encoder returned {rows.num_rows} rows for {piece.rows.num_rows}, or other topics, positions or "
             "transactions",
-            next_step="let it give each row in its place; what should not be sent must not be in the outbox",
+            next_step="return each row in its place; what should not be sent must not be in the outbox",
         )
     return TransactionChunk(piece.transaction, rows)
 

@@ -257,7 +257,7 @@ class RequestLimit:
 def _too_large(rows: pa.RecordBatch, index: int, size: int, limit: int) -> RejectedError:
     topic, key = str(rows.column("topic")[index].as_py()), rows.column("key")[index].as_py()
     return RejectedError(
-        f"{record_name(key)} has {size} bytes compressed, and the brokers take {limit} in a request ({_NAME})",
+        f"{record_name(key)} has {size} bytes compressed, and the brokers accept {limit} in a request ({_NAME})",
         next_step=f"raise {_NAME} of the brokers, choose a compression.type that makes it smaller, or leave this "
         "object out",
         topic=topic,
@@ -379,7 +379,7 @@ class DeadLetterSearch:
 
 def _too_many(refused: ContextureError, count: int, letters: DeadLetters) -> RejectedError:
     return RejectedError(
-        f"{count} records of the shard cannot be sent, and publish.max_dead_letters lets {letters.limit} go to "
+        f"{count} records of the shard cannot be sent, and publish.max_dead_letters allows {letters.limit} in "
         f"{letters.topic}; the last: {refused.message}",
         next_step=refused.next_step,
         **refused.context,

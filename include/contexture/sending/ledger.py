@@ -130,7 +130,7 @@ def commit_row(session: ProducerSession, ledger: LedgerPort, shard: int, entry: 
 def _no_entry(why: str) -> DefectError:
     return DefectError(
         f"a record of the ledger is not an entry of it ({why})",
-        next_step="find out who else writes to contexture.ledger.*, and abandon the outbox if in doubt",
+        next_step="find out which other program writes to contexture.ledger.*, and abandon the outbox if in doubt",
     )
 
 
@@ -235,7 +235,7 @@ class LedgerReader:
             error = None if message is None else message.error()
             if message is None:
                 self.watch.raise_refusal("reading the ledger")
-                self.broker_wait.check("the ledger is not answered")
+                self.broker_wait.check("the ledger did not respond")
             elif error is None:
                 if message.key() == key:
                     found.append(_FoundValue(int(message.offset() or 0), bytes(message.value() or b"")))

@@ -83,9 +83,9 @@ class Restoration:
         positions, letters = self._lost(spans, done)
         if not positions and not letters:
             return None
-        self._warn(f"took {len(positions) + len(letters)} records of it away from readers: they are sent again")
+        self._warn(f"removed {len(positions) + len(letters)} records of it for readers: they are sent again")
         self._send(session, positions, letters)
-        return f"sent {len(positions) + len(letters)} records again that Kafka took away after they were committed"
+        return f"sent {len(positions) + len(letters)} records again that Kafka removed after they were committed"
 
     def is_short(self, topics: Collection[str], places: Collection[Place] | None, done: LedgerEntry) -> bool:
         """Whether readers will never see some records of done transactions in partitions that hide nothing any more.

@@ -111,8 +111,8 @@ def sequence_taken(entry: LedgerEntry, outbox: str) -> SequenceTakenError:
     """Returns the error for an outbox whose place in the order another one took."""
     return SequenceTakenError(
         f"outbox {entry.outbox} was sent under the same sequence {entry.sequence}",
-        next_step=f"abandon this one (`contexture outbox abandon {outbox} --reason …`): "
-        "the next run compares anew and sends everything",
+        next_step=f"abandon this one (`contexture outbox abandon {outbox} --reason …`): the next run compares again "
+        "and sends everything",
         outbox=outbox,
     )
 
@@ -202,12 +202,12 @@ class Fencings:
 
 def replaced() -> FencedError:
     """Returns the error for a sender that was paused for too long and was replaced."""
-    return fenced("it went on from the ledger while this one was paused for longer than transaction.timeout.ms")
+    return fenced("it continued from the ledger while this one was paused for longer than transaction.timeout.ms")
 
 
 def _fenced_too_often(failure: FencedError, times: int) -> FencedError:
     return FencedError(
-        f"this sender was fenced {times} times in a row, and the ledger shows no row of another one; at last: "
+        f"this sender was fenced {times} times in a row, and the ledger shows no row of another one; the last time: "
         f"{failure.message}",
         next_step="make sure that only one instance sends this publication under this name and that brokers are "
         "healthy, then clear the task: it continues from the ledger",
@@ -266,12 +266,12 @@ class RowExpectation:
 def ledger_lost(names: SenderNames, how: str) -> LedgerLostError:
     """Returns the error for a ledger that no longer says what was sent, with how to get it back."""
     rebuild = (
-        f"see what `contexture ledger rebuild {names.publication} --dry-run` finds in the topics, then run it "
+        f"check what `contexture ledger rebuild {names.publication} --dry-run` finds in the topics, then run it "
         "without --dry-run and clear the task"
     )
-    anew = "abandon the backfill's outbox, then start the backfill again: its records are then there twice"
+    anew = "abandon the backfill's outbox, then start the backfill again: its records then exist twice"
     return LedgerLostError(
-        f"the ledger {names.ledger_topic}, which says what was sent, {how}: sending now would send records twice",
+        f"the ledger {names.ledger_topic}, which records what was sent, {how}: sending now would send records twice",
         next_step=rebuild if names.backfill is None else anew,
         publication=names.publication,
     )

@@ -61,7 +61,7 @@ def cluster_id(settings: ClientSettings, broker_wait: BrokerWait) -> str:
             break
     if not found:
         raise RetriableError(
-            "the Kafka brokers do not say which cluster they are", next_step="use brokers of version 2.8 or later"
+            "the Kafka brokers do not report their cluster id", next_step="use brokers of version 2.8 or later"
         )
     return str(found)
 
@@ -253,7 +253,7 @@ class KafkaTarget:
             wait_seconds=self._wait_seconds,
         )
         if found.created:
-            self._report(f"{len(found.created)} topics made, {found.existing} were there")
+            self._report(f"{len(found.created)} topics created, {found.existing} existed")
         for drift in found.drift[:_SHOWN_DRIFT]:
             self._report(f"left as it is: {drift}")
 

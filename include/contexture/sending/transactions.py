@@ -163,7 +163,7 @@ def check_position(found: int, expected: int) -> None:
     """
     if found != expected:
         raise DefectError(
-            f"the outbox gave position {found} where {expected} was due",
+            f"the outbox returned position {found} where {expected} was expected",
             next_step="do not send it: prepare the outbox again (its files are damaged or mixed)",
         )
 

@@ -208,7 +208,7 @@ def _topics(places: Collection[Place]) -> set[str]:
 
 def _not_carried_out() -> RetriableError:
     return RetriableError(
-        "Kafka answered the last commit, and shows nothing of it",
+        "Kafka confirmed the last commit, but shows none of its records",
         next_step="search the brokers' logs for markers that were skipped ('likely deleted already'), then clear "
         "the task: the transaction is sent again",
     )

@@ -51,8 +51,10 @@ def _open_error(root: str, reason: str) -> ContextureError:
     reason = reason.replace(root, shown)
     if _AWAY.search(reason):
         return RetriableError(
-            f"the storage {shown!r} does not answer: {reason}",
-            next_step="check that it runs and is reached from here, then retry the task: nothing is lost or sent twice",
+            f"the storage {shown!r} does not respond: {reason}",
+            next_step=(
+                "check that it runs and can be reached from here, then retry the task: nothing is lost or sent twice"
+            ),
             home=shown,
         )
     return ConfigurationError(
@@ -75,7 +77,7 @@ def _refuse_credentials(address: SplitResult) -> None:
     before_host = address.netloc.rpartition("@")[0]
     if ":" in before_host or (address.scheme in _WITHOUT_PORTS and ":" in address.netloc):
         raise ConfigurationError(
-            f"the storage address {address.scheme}://… has credentials in it, and it would be in logs and orders",
+            f"the storage address {address.scheme}://… has credentials in it, and it would be in logs",
             next_step=f"take them out of {HOME_VARIABLE}, and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY "
             "(or what the storage has in their place); renew them if runs have used the address",
         )

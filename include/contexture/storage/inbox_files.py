@@ -94,7 +94,7 @@ def decode_file(content: bytes, name: str) -> Iterator[InboxEntry]:
     except struct.error:
         raise _damaged(name, "it ends too early") from None
     if offset != len(content):
-        raise _damaged(name, "it goes on behind its end")
+        raise _damaged(name, "it continues after its end")
 
 
 def format_of(beginning: bytes) -> int | None:

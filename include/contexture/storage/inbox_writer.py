@@ -153,7 +153,7 @@ class InboxWriter:
             return 0, _unavailable(f"the inbox cannot be written: {_reason(error)}", "make room or repair the disk")
         except Exception as error:  # anyone who waits has to hear of it, whatever it is
             return 0, error
-        full = _unavailable("the inbox is full", "let a run take what is there, or allow it more bytes", 30)
+        full = _unavailable("the inbox is full", "start a run, which reads the inbox, or allow more bytes", 30)
         return fitting, full
 
     def _fitting(self, group: list[_Waiting]) -> int:

@@ -78,13 +78,13 @@ def _cause(landing: LandingManifest) -> tuple[str, str]:
     if seen < landing.source_count:
         return (
             f"the last read found {seen} of the {landing.source_count} entities that the broker counts",
-            "look for what shortens the broker's answers (a proxy, its database, its log of errors) and for "
+            "find what shortens the broker's responses (a proxy, its database, its log of errors) and for "
             "source.walk_deadline_seconds, then start a run in mode full; where nothing is deleted in the source, set "
             "source.detect_deletions to false",
         )
     return (
-        "the broker's answer does not show the identity of every entity, or ended early",
-        "see the log of stage of the last run; look in the broker for entities with an attribute that is called like a "
-        "part of the identity (servicePath) and rename it, then start a run in mode full; where nothing is deleted in "
-        "the source, set source.detect_deletions to false",
+        "the broker's response does not show the identity of every entity, or ended early",
+        "read the log of stage of the last run; search the broker for entities with an attribute that is called like "
+        "a part of the identity (servicePath) and rename it, then start a run in mode full; where nothing is deleted "
+        "in the source, set source.detect_deletions to false",
     )

@@ -128,7 +128,7 @@ class Outboxes:
             return status
         raise ConfigurationError(
             f"outbox {outbox} is {status.status} and cannot become {to}",
-            next_step=f"look at it with: contexture outbox show {outbox}",
+            next_step=f"check it with: contexture outbox show {outbox}",
             outbox=outbox,
         )
 

@@ -47,7 +47,7 @@ def resolve(store: PublicationStore, text: str, rules: Sequence[str] = ()) -> Re
     found = [name for name in known if name == text] or _matching(outboxes, known, text)
     if len(found) != 1:
         raise ConfigurationError(
-            f"{len(found)} outboxes of {store.name} go by {text}",
+            f"{len(found)} outboxes of {store.name} match {text}",
             next_step=f"choose one of: contexture outbox list {store.name} --all",
             publication=store.name,
         )
@@ -99,8 +99,8 @@ def empty_quarantine_error(publication: str, retry: Retry) -> ConfigurationError
     """The error for a quarantine in which nothing is left to be tried."""
     of_rules = f" by {', '.join(retry.rules)}" if retry.rules else ""
     return ConfigurationError(
-        f"outbox {retry.outbox} holds nothing back{of_rules} that was not tried again already",
-        next_step=f"look at what is held back: contexture quarantine show {publication}",
+        f"outbox {retry.outbox} quarantined nothing{of_rules} that was not retried already",
+        next_step=f"see what is quarantined: contexture quarantine show {publication}",
         publication=publication,
         outbox=retry.outbox,
     )
@@ -184,7 +184,7 @@ def refused_structures(store: PublicationStore, order: StageOrder, retry: Retry)
     named = rows.filter(pc.and_(is_chosen, pc.is_valid(rows.column("id"))))
     if not named.num_rows:
         raise ConfigurationError(
-            f"nothing says which structures they are that outbox {retry.outbox} holds back",
+            f"the identities of the structures that outbox {retry.outbox} quarantined are not known",
             next_step="correct them in the registry: the next run reads what changed",
             publication=store.name,
             outbox=retry.outbox,

@@ -310,7 +310,7 @@ def check_missing(order: StageOrder, missing: tuple[str, ...]) -> None:
         start, end = _interval(order)
         raise PartlyArchivedError(
             f"between {start.isoformat()} and {end.isoformat()} {order.publication.name} lacks {list_missing(missing)}",
-            next_step="leave this interval out, or send what there is: backfill again with replay_incomplete: send",
+            next_step="leave this interval out, or send what exists: backfill again with replay_incomplete: send",
             publication=order.publication.name,
         )
 
@@ -372,8 +372,8 @@ def _nothing_archived(order: StageOrder, missing: tuple[str, ...]) -> NothingArc
     return NothingArchivedError(
         f"nothing of {order.publication.name} is archived between {start.isoformat()} and {end.isoformat()}{lacking}",
         next_step=(
-            "choose an interval in which a run concluded and which retention.archive_days still keeps; "
-            "to send what the source holds now, run the publication in mode full instead"
+            "choose an interval in which a run concluded and whose archive retention.archive_days has not deleted "
+            "yet; to send what the source holds now, run the publication in mode full instead"
         ),
         publication=order.publication.name,
     )

@@ -148,8 +148,8 @@ class State:
         """
         if after is not None and self.pointer() != after:
             raise RetriableError(
-                f"the state of {self.publication} was moved on by another process meanwhile",
-                next_step="retry the task: it goes on from the state of now",
+                f"the state of {self.publication} was changed by another process in the meantime",
+                next_step="retry the task: it continues from the current state",
                 publication=self.publication,
             )
         self.folder.write(CURRENT, pointer.to_json())

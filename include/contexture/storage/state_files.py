@@ -181,8 +181,8 @@ def _reading(folder: StoredFolder, name: str) -> Iterator[None]:
             yield
     except FileNotFoundError as error:
         raise RetriableError(
-            f"the file {path!r} of state is not there: runs have moved state on while it was read",
-            next_step="retry the task, which reads the state of now; where that does not help, the file is lost: see "
+            f"the file {path!r} of state does not exist: runs changed state while it was read",
+            next_step="retry the task, which reads the current state; if that does not help, the file is lost: see "
             "the how-to on recovering, for the storage",
             path=path,
         ) from error

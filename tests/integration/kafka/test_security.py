@@ -74,7 +74,7 @@ def test_no_topic_comes_into_being_by_asking_for_it(secured):
     )
     with pytest.raises(KafkaConfigurationError, match="UNKNOWN_TOPIC"):
         Publisher(settings, SenderNames("asking"), shards=2).publish(shard())
-    with pytest.raises(KafkaConfigurationError, match="topics are not there"):
+    with pytest.raises(KafkaConfigurationError, match="topics do not exist"):
         list(read_committed(settings, ["t"]))
     assert topic_ids(settings, ["t"]) == {}
     assert Ledger(settings, SenderNames("asking")).partitions() == 2

@@ -176,7 +176,7 @@ def test_no_broker_is_said_clearly_and_soon():
     (port,) = free_ports(1)
     settings = ClientSettings.from_extra({"bootstrap.servers": f"127.0.0.1:{port}"})
     reported = []
-    with pytest.raises(BrokersAwayError, match=r"did not answer for (?:[3-9]|\d\d+) s") as caught:
+    with pytest.raises(BrokersAwayError, match=r"did not respond for (?:[3-9]|\d\d+) s") as caught:
         Publisher(settings, SenderNames("p"), shards=1, broker_wait_seconds=3.0, progress=reported.append).publish(
             MemoryShard(rows("t"))
         )
@@ -237,7 +237,7 @@ def test_a_topic_that_is_not_there_is_reported_by_the_test_of_a_connection(setti
     checks = {check.name: check for check in test_connection(settings, timeout_seconds=120, topic=name).checks}
     assert (checks["transactions"].passed, checks["transactions"].detail) == (
         False,
-        f"topic {name} is not there, or may not be seen",
+        f"topic {name} does not exist, or this user may not see it",
     )
     assert checks["transactions"].seconds < 60
 

@@ -97,7 +97,7 @@ def test_without_our_certificate_it_is_asked_for(both_sides):
     settings = both_sides.client_settings()
     del settings["ssl.certificate.location"], settings["ssl.key.location"]
     error = failure(settings)
-    assert "the broker wants a certificate of ours" in error.message
+    assert "the broker requires a client certificate" in error.message
     assert "ssl.certificate.location and ssl.key.location, or ssl.keystore.location" in error.next_step
 
 
@@ -110,7 +110,7 @@ def test_our_certificate_of_another_authority_is_reported(both_sides, tmp_path):
     Authority("another company").issue(tmp_path / "me.pem", "me")
     mine = {name: str(tmp_path / "me.pem") for name in ("ssl.certificate.location", "ssl.key.location")}
     error = failure({**both_sides.client_settings(), **mine})
-    assert "the broker refuses our certificate" in error.message
+    assert "the broker refuses the client certificate" in error.message
     assert "signed by CN=another company" in error.message
     assert "ssl.certificate.location" in error.next_step
 
@@ -119,7 +119,7 @@ def test_our_expired_certificate_is_reported(both_sides, root, tmp_path):
     root.issue(tmp_path / "me.pem", "me", until=YESTERDAY)
     mine = {name: str(tmp_path / "me.pem") for name in ("ssl.certificate.location", "ssl.key.location")}
     error = failure({**both_sides.client_settings(), **mine})
-    assert f"our own certificate has expired since {YESTERDAY:%Y-%m-%d %H:%M} UTC" in error.message
+    assert f"the client certificate has expired since {YESTERDAY:%Y-%m-%d %H:%M} UTC" in error.message
     assert "renew the certificate in ssl.certificate.location" in error.next_step
 
 

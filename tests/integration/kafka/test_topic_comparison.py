@@ -61,4 +61,4 @@ def test_topics_that_hold_the_same_and_topics_that_do_not(capsys, monkeypatch):
     assert (code, document["equal"], document["topics_only_left"]) == (0, 2, [])
 
     code, error = run(capsys, monkeypatch, "no-such-topic")
-    assert (code, "1 topics are not there" in error) == (2, True)
+    assert (code, "1 topics do not exist" in error) == (2, True)

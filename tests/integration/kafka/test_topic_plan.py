@@ -81,4 +81,4 @@ def test_what_can_not_be_changed_is_left_to_a_person(kafka, folder, capsys, monk
     code, found = run(capsys, monkeypatch, "apply", str(folder / "planned.yaml"))
     [change] = found["changes"]
     assert (code, change["way"], change["changed"]) == (1, "by hand", False)
-    assert "Kafka takes no partition away" in change["advice"]
+    assert "Kafka cannot remove partitions" in change["advice"]

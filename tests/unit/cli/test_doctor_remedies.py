@@ -99,7 +99,7 @@ def no_driver(patch: Patch) -> None:
         ("ports", no_loopback, "error", "cannot reach itself on 127.0.0.1: Operation", "let processes bind and reach"),
         ("clock", no_time_server, "warning", "nothing keeps this machine's clock right", "follow a time server"),
         ("storage", full_disk, "warning", "0.0 GiB free", "shorten retention.archive_days"),
-        ("storage", slow_clock, "warning", "its clock is 300 s behind", "let both follow a time server"),
+        ("storage", slow_clock, "warning", "its clock is 300 s behind", "synchronise both with a time server"),
         ("publications", no_publication, "warning", "there is none in", "write one, or set CONTEXTURE_PUBLICATIONS"),
         ("operational tables", no_driver, "error", "nosuchdriver", "install one and name it in the URL"),
     ],

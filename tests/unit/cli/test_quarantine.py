@@ -157,7 +157,7 @@ def test_without_airflows_address_the_command_to_start_is_printed(contexture, he
 @pytest.mark.usefixtures("no_airflow")
 def test_a_rule_that_quarantines_nothing_is_reported(contexture, held):
     done = contexture("quarantine", "retry", held, "--rule", "stale")
-    assert (done.code, f"outbox {held} holds nothing back by stale" in done.err) == (2, True)
+    assert (done.code, f"outbox {held} quarantined nothing by stale" in done.err) == (2, True)
 
 
 def test_airflow_is_asked_for_the_run(contexture, held, monkeypatch):

@@ -44,7 +44,7 @@ def test_a_moment_of_waiting_is_not_reported(broker_wait, time, reported):
 
 
 def test_it_ends_at_the_limit_and_says_why(broker_wait, time):
-    with pytest.raises(BrokersAwayError, match=r"did not answer for 10 s \(down\)"):
+    with pytest.raises(BrokersAwayError, match=r"did not respond for 10 s \(down\)"):
         wait(broker_wait, time, 11)
 
 

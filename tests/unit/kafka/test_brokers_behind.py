@@ -99,7 +99,9 @@ def test_a_time_after_all_records_is_their_end_and_a_lost_leader_is_not() -> Non
 
 def test_a_leader_that_stays_lost_is_not_waited_for_without_an_end() -> None:
     moments = iter(range(0, 1000, 20))
-    with pytest.raises(BrokersAwayError, match=r"contexture\.ledger\.city\[0\] has no leader that says where it ends"):
+    with pytest.raises(
+        BrokersAwayError, match=r"contexture\.ledger\.city\[0\] has no leader that reports its end offset"
+    ):
         ends(Cluster([-1001], [2]), BrokerWait(30, clock=lambda: next(moments)))
 
 

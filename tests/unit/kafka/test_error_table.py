@@ -42,7 +42,7 @@ def test_meaning(name, fatal, retriable, abortable, expected):
 @pytest.mark.parametrize(
     ("name", "kind", "next_step"),
     [
-        ("_FENCED", FencedError, "leave it to the other sender"),
+        ("_FENCED", FencedError, "leave the outbox to the other sender"),
         ("MSG_SIZE_TOO_LARGE", RejectedError, "message.max.bytes"),
         ("INVALID_RECORD", RejectedError, "key"),
         ("TOPIC_AUTHORIZATION_FAILED", KafkaConfigurationError, "WRITE"),

@@ -47,7 +47,7 @@ def test_a_client_that_never_closes_is_left_to_itself_and_that_is_reported(caplo
 
     assert not client.closed.is_set()
     assert [record.getMessage() for record in caplog.records] == [
-        "the Kafka client has not left its group within 0 s; it is left to itself"
+        "the Kafka client has not left its group within 0 s; Contexture waits no longer for it"
     ]
     client.allowed.set()
     assert client.closed.wait(60)

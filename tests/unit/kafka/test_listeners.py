@@ -136,7 +136,7 @@ def test_the_first_server_that_answers_decides():
         found = other_protocol(settings, "sending")
     assert found is not None
     assert found.message == (
-        f"sending failed: the broker at 127.0.0.1:{port} speaks SASL_PLAINTEXT, and security.protocol of the "
+        f"sending failed: the broker at 127.0.0.1:{port} uses SASL_PLAINTEXT, and security.protocol of the "
         "connection is PLAINTEXT"
     )
     assert found.next_step.startswith(

@@ -57,7 +57,7 @@ def test_topics_that_would_lose_records_are_refused_with_what_to_do():
     with pytest.raises(KafkaConfigurationError) as caught:
         check_retention(specs, {"a": {"cleanup.policy": "compact"}, "b": lossy, "c": lossy})
     assert caught.value.message == (
-        "topic b would lose records that topics.keep: latest is to keep: cleanup.policy is delete and retention.ms is "
+        "topic b would lose records that topics.keep: latest must keep: cleanup.policy is delete and retention.ms is "
         "604800000: Kafka removes what has not changed for long; also c"
     )
     assert "contexture topics apply" in caught.value.next_step

@@ -33,8 +33,8 @@ class Message:
 @pytest.mark.parametrize(
     ("name", "kind", "reason"),
     [
-        ("_AUTO_OFFSET_RESET", OffsetGoneError, r"cars\[3\] cannot be read from where it should"),
-        ("OFFSET_OUT_OF_RANGE", OffsetGoneError, r"cars\[3\] cannot be read from where it should"),
+        ("_AUTO_OFFSET_RESET", OffsetGoneError, r"cars\[3\] cannot be read from the requested offset"),
+        ("OFFSET_OUT_OF_RANGE", OffsetGoneError, r"cars\[3\] cannot be read from the requested offset"),
         ("_BAD_MSG", DamagedRecordsError, r"records of cars\[3\] are damaged: _BAD_MSG"),
         ("_BAD_COMPRESSION", DamagedRecordsError, r"damaged: _BAD_COMPRESSION.*receive\.message\.max\.bytes"),
         ("INVALID_MSG", DamagedRecordsError, "damaged: INVALID_MSG"),

@@ -16,7 +16,7 @@ def failure(**changes: object) -> Failure:
         "run_id": "scheduled__2026-03-01T12:00:00+00:00",
         "task": "publish[1]",
         "at": NOON,
-        "happened": "the Kafka brokers did not answer for 300 s",
+        "happened": "the Kafka brokers did not respond for 300 s",
         "next_step": "check that the brokers run",
         "run_url": "http://airflow/dags/publish_vehicles/runs/scheduled__2026",
         "log_url": "http://airflow/log?try_number=1",
@@ -30,7 +30,7 @@ def test_a_failed_send_says_what_waits_and_that_nothing_is_lost() -> None:
     assert mail.subject == "[Contexture] vehicles: publish[1] failed"
     for part in (
         "The run scheduled__2026-03-01T12:00:00+00:00 of publication vehicles has failed.",
-        "<b>What happened:</b> publish[1], 2026-03-01 12:00:00Z: the Kafka brokers did not answer for 300 s",
+        "<b>What happened:</b> publish[1], 2026-03-01 12:00:00Z: the Kafka brokers did not respond for 300 s",
         "<b>What is safe:</b> Nothing is lost",
         "outbox abcd1234567890 (run 12), approved: contexture outbox show abcd12345678",
         "shard 1: attempt 11 of 11, exhausted: no broker. Next: wait",
@@ -60,7 +60,7 @@ def test_a_run_that_is_late_has_no_task_and_no_log() -> None:
 def test_the_plain_text_says_the_same_as_the_mail() -> None:
     assert compose_alert(failure(kind=AlertKind.FORCED_STOP)).text.split("\n") == [
         "The run scheduled__2026-03-01T12:00:00+00:00 of publication vehicles has failed.",
-        "What happened: publish[1], 2026-03-01 12:00:00Z: the Kafka brokers did not answer for 300 s",
+        "What happened: publish[1], 2026-03-01 12:00:00Z: the Kafka brokers did not respond for 300 s",
         "What is safe: Nothing is lost: what is in Kafka stays there and is not sent twice, and what is not yet there "
         "waits in the outbox. The next run sends it before it reads anything new, with all its attempts. Until then "
         "nothing after it is sent, so that the order stays right.",

@@ -98,7 +98,7 @@ def test_what_is_no_json_is_reported_with_its_place_in_the_file(text: str, place
     ("content", "message", "next_step"),
     [
         ((RULES % "a").encode("utf-16"), "rules.json is not UTF-8", "save the file as UTF-8 text"),
-        ((RULES % "\\ud83d").encode(), "the file holds half of a character: \\ud83d", "write both halves"),
+        ((RULES % "\\ud83d").encode(), "the file holds an incomplete character: \\ud83d", "write both halves"),
         (b" " * (1024 * 1024 + 1), "rules.json is larger than 1 MiB", "split the publication"),
         (b"[]", "the file holds no list 'grouping_rules'", 'write {"grouping_rules": [...]}'),
         (b'{"serviceMappings": []}', "the file holds no list 'grouping_rules'", "as for Cygnus"),

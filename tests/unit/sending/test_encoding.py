@@ -54,7 +54,7 @@ def moved(rows):
 @pytest.mark.parametrize("encode", [left_out, moved])
 def test_an_encoder_that_loses_or_moves_rows_is_reported_before_anything_is_visible(encode):
     cluster = FakeCluster()
-    with pytest.raises(ConfigurationError, match="the encoder gave") as reported:
+    with pytest.raises(ConfigurationError, match="the encoder returned") as reported:
         publisher(cluster, encode=encode).publish(MemoryShard(ROWS))
     assert "each row in its place" in reported.value.next_step
     assert cluster.committed == []

@@ -190,7 +190,7 @@ def test_a_call_that_timed_out_is_called_again(cluster, publisher):
 
 def test_brokers_that_stay_away_are_waited_for_visibly_and_then_given_up(cluster, publisher, reported):
     cluster.script["init_transactions"] = [TIMED_OUT] * 1000
-    with pytest.raises(BrokersAwayError, match=r"did not answer for 3\d s") as caught:
+    with pytest.raises(BrokersAwayError, match=r"did not respond for 3\d s") as caught:
         publisher.publish(MemoryShard(ROWS))
     assert "clear the task" in caught.value.next_step
     assert [progress.step for progress in reported].count("waiting") >= 10
@@ -423,7 +423,7 @@ def test_a_shard_with_a_hole_is_not_sent_on(cluster, publisher):
             yield batches[0]
             yield batches[2]
 
-    with pytest.raises(DefectError, match="position 20 where 10 was due"):
+    with pytest.raises(DefectError, match="position 20 where 10 was expected"):
         publisher.publish(Holed(ROWS, batch_rows=10))
     assert cluster.values("cars") == []
 

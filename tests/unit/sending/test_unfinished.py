@@ -199,7 +199,7 @@ def test_a_last_transaction_that_no_reader_sees_is_aborted_and_sent_again(cluste
     assert [len(transaction) - 1 for transaction in cluster.transactions] == [10, 10, 10, 10, 10]
     assert [places for places in cluster.aborted if places] == [[(LEDGER, 0)]]
     assert (result.records_skipped, result.transactions) == (0, 4)
-    assert any("shows nothing of it" in progress.detail for progress in reported)
+    assert any("shows none of its records" in progress.detail for progress in reported)
 
 
 ASIDE = "contexture.dead-letter.vehicles"

@@ -134,7 +134,7 @@ def test_a_process_that_was_paused_while_others_concluded_reverts_nothing(storag
         concluded(storage, second)
         concluded(storage, approved(storage, VEHICLES, 3, [Held("car1", "c"), Held("car99")]))
 
-    with pytest.raises(RetriableError, match="moved on by another process meanwhile"):
+    with pytest.raises(RetriableError, match="changed by another process in the meantime"):
         concluded(PausedHome(storage.root, others), second)
 
     assert storage.publication("vehicles").state.pointer().sequence == 3

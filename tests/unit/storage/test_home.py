@@ -160,9 +160,9 @@ def test_an_object_store_that_is_away_when_it_is_opened_is_retriable(monkeypatch
     with pytest.raises(RetriableError) as error:
         Home("s3://bucket/home")
 
-    assert error.value.message == f"the storage 's3://bucket/home' does not answer: {reason}"
+    assert error.value.message == f"the storage 's3://bucket/home' does not respond: {reason}"
     assert error.value.next_step == (
-        "check that it runs and is reached from here, then retry the task: nothing is lost or sent twice"
+        "check that it runs and can be reached from here, then retry the task: nothing is lost or sent twice"
     )
 
 

@@ -70,7 +70,7 @@ def test_people_are_alerted_again_after_each_further_hundred_runs() -> None:
     ("mode", "source_count", "why"),
     [
         ("changes", 5, "the last read found 2 of the 5 entities that the broker counts"),
-        ("changes", 2, "the broker's answer does not show the identity of every entity, or ended early"),
+        ("changes", 2, "the broker's response does not show the identity of every entity, or ended early"),
         ("full", 5, "the last read found 3 of the 5 entities that the broker counts"),
     ],
 )

@@ -74,7 +74,7 @@ def test_what_has_no_name_stays_where_it_is(storage: Home) -> None:
 def test_nothing_to_request_is_an_error(storage: Home) -> None:
     refuse(storage, (9, None, "urn-missing"))
 
-    with pytest.raises(ConfigurationError, match="nothing says which structures they are"):
+    with pytest.raises(ConfigurationError, match="the identities of the structures"):
         chosen(storage)
-    with pytest.raises(ConfigurationError, match="holds nothing back by schema"):
+    with pytest.raises(ConfigurationError, match="quarantined nothing by schema"):
         chosen(storage, "schema")

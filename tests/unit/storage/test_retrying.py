@@ -138,9 +138,9 @@ def test_what_was_tried_leaves_the_listing_when_its_outbox_has_concluded(storage
 
     assert (before, quarantine.retried()) == ({}, {1: "retry of outbox1"})
     assert quarantine.chosen(()).tolist() == [2]
-    with pytest.raises(ConfigurationError, match="holds nothing back by stale that was not tried again already"):
+    with pytest.raises(ConfigurationError, match="quarantined nothing by stale that was not retried already"):
         resolve(storage.publication("vehicles"), "outbox1", ["stale"])
-    with pytest.raises(ConfigurationError, match="holds nothing back by stale"):
+    with pytest.raises(ConfigurationError, match="quarantined nothing by stale"):
         write_retry_landing(
             storage.publication("vehicles"),
             order(storage, retry, "later"),
@@ -200,5 +200,5 @@ def test_an_outbox_that_is_not_one_is_refused(storage: Home, text: str, found: i
         outbox(storage, publication(), number, [])
         refuse(storage, f"outbox{number}", (1, "stale"))
 
-    with pytest.raises(ConfigurationError, match=f"{found} outboxes of vehicles go by {text}"):
+    with pytest.raises(ConfigurationError, match=f"{found} outboxes of vehicles match {text}"):
         resolve(storage.publication("vehicles"), text)

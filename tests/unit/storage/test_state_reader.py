@@ -81,7 +81,7 @@ def test_a_state_that_runs_have_moved_on_twice_meanwhile_is_read_again(tmp_path:
             target="t",
         )
 
-    with pytest.raises(RetriableError, match="runs have moved state on while it was read"):
+    with pytest.raises(RetriableError, match="runs changed state while it was read"):
         before.table(["identity"])
 
 

@@ -180,7 +180,7 @@ def _storage() -> PointOutcome:
         return PointOutcome(
             "warning",
             f"{storage.root} can be written, and its clock is {abs(apart):.0f} s {way} this machine's",
-            "let both follow a time server: retention goes by the times of files",
+            "synchronise both with a time server: retention depends on the times of files",
         )
     if "://" in storage.root:
         return PointOutcome("ok", f"{storage.root} can be written{said}")

@@ -82,7 +82,7 @@ def canonical(text: str, member: str) -> str:
         form.encode()
     except UnicodeEncodeError as error:
         raise ConfigurationError(
-            f"the file holds half of a character: \\u{ord(form[error.start]):04x}",
+            f"the file holds an incomplete character: \\u{ord(form[error.start]):04x}",
             next_step="write both halves, or the character itself",
         ) from None
     return form

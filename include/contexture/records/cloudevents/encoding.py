@@ -96,7 +96,7 @@ def key_bytes(key: Key) -> bytes | None:
     try:
         return key.encode()
     except UnicodeEncodeError as error:
-        raise refused("key", "holds half of a character") from error
+        raise refused("key", "holds an incomplete character") from error
 
 
 def require(event: Mapping[str, object]) -> None:

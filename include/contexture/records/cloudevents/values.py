@@ -231,7 +231,7 @@ def json_of(name: str, value: object) -> str | int:
 def _checked(name: str, text: str) -> str:
     # For ASCII `isprintable` is exactly this rule; beyond, it refuses characters that are legal.
     if not (text.isascii() and text.isprintable()) and _FORBIDDEN.search(text):
-        raise refused(name, "holds a control character, half of a character, or a noncharacter")
+        raise refused(name, "holds a control character, an incomplete character, or a noncharacter")
     return text
 
 

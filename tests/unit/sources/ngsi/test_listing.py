@@ -14,13 +14,13 @@ from contexture.sources.ngsi.entity_head import split_entity_list
 @pytest.mark.parametrize(
     ("item", "name"),
     [
-        (b'{"id":"\\ud800"}', "half of a character"),
+        (b'{"id":"\\ud800"}', "an incomplete character"),
         (b'{"id":"\\udc00x"}', "the other half"),
         (b'{"id":"i","n":{"value":NaN}}', "no number"),
         (b'{"id":"i","n":{"value":-Infinity}}', "no number either"),
         (b'{"id":"a\nb"}', "a line end in a text"),
         (b'{"id":"\xff"}', "no UTF-8"),
-        (b'{"id":"\xed\xa0\x80"}', "half of a character in bytes"),
+        (b'{"id":"\xed\xa0\x80"}', "an incomplete character in bytes"),
     ],
 )
 def test_what_is_wrong_with_one_entity_spares_the_others(item: bytes, name: str) -> None:
