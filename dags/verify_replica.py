@@ -41,7 +41,7 @@ AGAINST = Param(
     type="string",
     enum=["sent", "source"],
     title="Compare with",
-    description="sent: what state says was sent; source: what the source holds now, which reads all of it",
+    description="sent: what was sent, by state; source: what the source holds now, which reads all of it",
 )
 
 

@@ -64,7 +64,7 @@ class NotifyEndpoint:
                     self._due_at = self._clock() + REFRESH_SECONDS
                 except Exception as error:  # whatever it is, the notifier must hear that nothing was kept
                     self._due_at = self._clock() + RETRY_SECONDS
-                    log.error("notifications cannot be taken as configured now: %s", error)  # noqa: TRY400
+                    log.error("notifications cannot be received with the present configuration: %s", error)  # noqa: TRY400
             return self._application
 
 
@@ -125,7 +125,7 @@ def _target(publication: Publication, inboxes: Inboxes) -> NotificationTarget | 
         notifier = NgsiPublication.of(publication).source.notifier_connection
         return target_of(publication, notifier_access(notifier), inboxes)
     except ConfigurationError as error:
-        log.error("%s takes no notifications: %s", publication.name, error)  # noqa: TRY400 - it says what to do
+        log.error("%s receives no notifications: %s", publication.name, error)  # noqa: TRY400 - it says what to do
         return None
 
 

@@ -24,7 +24,7 @@ def contradictory_reply_error(registry: str, what: str, urns: Sequence[str]) -> 
     """
     more = f" and {len(urns) - 1:,} more" if len(urns) > 1 else ""
     return RetriableError(
-        f"half answer: the registry at {registry} {what} {urns[0]}{more}",
+        f"incomplete response: the registry at {registry} {what} {urns[0]}{more}",
         next_step="retry, because the registry may have changed; if the error persists, check the registry's log. "
         "Nothing was sent or deleted",
         registry=registry,

@@ -128,4 +128,4 @@ def test_who_decided_and_why_is_kept(story: Story) -> None:
     (row,) = store.interventions("cars", limit=5)
     assert row.who == story.platform.stack.settings.login.user
     assert (row.action, row.reason) == ("answer about shrinking", "they were sold")
-    assert (row.outcome, row.run_id) == ("approved: the run goes on", story.ended.run_id)
+    assert (row.outcome, row.run_id) == ("approved: the run continues", story.ended.run_id)

@@ -268,7 +268,7 @@ def test_a_run_logs_how_far_it_is_and_what_is_not_made_up(story: Story) -> None:
     assert "run 2 is replayed, 1 of 1" in story.logs[f"command stage {story.first:%H:%M}"]
     gate = story.logs[f"command quality_gate {story.first:%H:%M}"]
     assert "to topics that begin with again-" in gate
-    assert f"missing, and not made up: {missing(story)}" in gate
+    assert f"missing, and not replaced: {missing(story)}" in gate
 
 
 def test_a_dry_run_by_airflow_logs_what_a_replica_would_get_and_sends_nothing(story: Story) -> None:

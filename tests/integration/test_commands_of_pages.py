@@ -90,7 +90,7 @@ def test_dead_letters_are_read_with_their_reasons(kafka, terminal, name):
     producer.produce(topic, None, b"car1", headers=HEADERS)
     assert producer.flush(60) == 0
     printed = terminal.run(block(DEAD_LETTERS, "contexture dead-letters").replace("vehicles", name)).stdout.splitlines()
-    assert "MSG_SIZE_TOO_LARGE by broker, meant for cars, no value, key car1" in printed[0]
+    assert "MSG_SIZE_TOO_LARGE by broker, intended for cars, no value, key car1" in printed[0]
     assert printed[1:] == ["  too large", "  outbox abcd1234, shard 0, position 17"]
 
 
@@ -99,7 +99,7 @@ def test_state_is_made_again_from_the_topics(terminal, name):
     shutil.rmtree(terminal.folder / "home")
     (terminal.folder / "home").mkdir()
     looked, made = block(RECOVER, "contexture state rebuild vehicles --dry-run").replace("vehicles", name).splitlines()
-    assert "  2 identities are there that state does not hold (0 it does)" in terminal.run(looked).stdout.splitlines()
+    assert "  2 identities were found that state does not hold (0 it does)" in terminal.run(looked).stdout.splitlines()
     assert "Write state?" in terminal.run(made, given="y\n").stdout
     assert terminal.json(f"contexture status {name}")["publications"][0]["identities"] == 2
 

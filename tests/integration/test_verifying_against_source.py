@@ -259,7 +259,7 @@ def test_a_source_that_is_not_read_completely_gives_no_verdict(city: City) -> No
     owner = city.owner()
     city.ran(owner)
 
-    with pytest.raises(RetriableError, match=r"not read completely: walk 0 of the source met 2 of 5"):
+    with pytest.raises(RetriableError, match=r"not read completely: walk 0 of the source read 2 of 5"):
         city.compared(owner, view=ShortView)
     city.broker.faults.database_gone = True
     with pytest.raises(RetriableError):

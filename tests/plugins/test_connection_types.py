@@ -83,7 +83,7 @@ def test_a_kafka_that_is_away_is_reported_step_by_step_with_what_to_do():
     assert server.endswith(
         " s): nothing listens there. Next: start the broker, or correct its port in bootstrap.servers."
     )
-    assert others[0] == "authentication: not tried (0.00 s): not tested: no server was reached."
+    assert others[0] == "authentication: not tried (0.00 s): not tried: no server was reached."
     assert "hunter2" not in text
 
 
@@ -111,7 +111,7 @@ def test_a_context_broker_is_tried_as_one():
     lines = text.splitlines()
     assert (worked, lines[0]) == (True, f"{broker.url}: it works.")
     assert lines[1].startswith("probe: works (")
-    assert lines[2].endswith(": orion, asked by source.api ngsiv2.")
+    assert lines[2].endswith(": orion, queried by source.api ngsiv2.")
     assert "hunter2" not in text
 
 

@@ -54,7 +54,7 @@ def made_again(kafka: FakeTarget) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lose", "how"), [(removed, "is not there any more"), (made_again, "was removed and made again")]
+    ("lose", "how"), [(removed, "does not exist any more"), (made_again, "was deleted and created again")]
 )
 def test_a_lost_ledger_stops_sending_and_says_how_to_rebuild_it(
     storage: Home, kafka: FakeTarget, lose: Callable[[FakeTarget], None], how: str

@@ -220,7 +220,7 @@ def test_what_is_started_while_the_publication_is_suspended_waits_and_says_so(ho
     assert browser.confirm("publications/vehicles/actions/retry-outbox", outbox="outbox1").status_code == 303
     waiting = "; the publication is suspended, and the run waits until it is resumed"
     assert sorted(outcome for *_, outcome, _ in actions(home)) == [
-        f"1 failed send is forgotten, and a run was started that sends it first{waiting}",
+        f"1 failed send is cleared, and a run was started that sends it first{waiting}",
         f"a run was started{waiting}",
     ]
     assert waits not in Browser("vehicles").get(RUN).text
@@ -263,7 +263,7 @@ def test_suspending_says_that_a_run_on_its_way_waits(browser, home):
     assert "the tasks that run now go on to their end, and the rest waits until then" in browser.get(path).text
     browser.confirm(path)
     assert actions(home)[0][4] == (
-        "its DAG is paused: no run begins, and one that is on its way pauses when its running tasks end"
+        "its DAG is paused: no run begins, and one that has begun pauses when its running tasks end"
     )
 
 
@@ -321,7 +321,7 @@ def test_an_outbox_is_sent_again_at_once(browser, home):
     assert actions(home)[0][2:5] == (
         "outbox1",
         "as agreed",
-        "1 failed send is forgotten, and a run was started that sends it first",
+        "1 failed send is cleared, and a run was started that sends it first",
     )
 
 
@@ -337,8 +337,8 @@ def test_an_outbox_of_a_backfill_is_left_to_its_own_run_which_alone_sends_it(bro
     assert browser.confirm(path, outbox="outbox2").status_code == 303
     assert (browser.api.asked, home.publication("vehicles").attempts.of_outbox("outbox2")) == ([], ())
     assert actions(home)[0][4] == (
-        "1 failed send is forgotten; now clear the publish task of its backfill in publish_vehicles: "
-        "no other run sends it"
+        "1 failed send is cleared; now clear the publish task of its backfill in publish_vehicles: no other run sends "
+        "it"
     )
 
 
@@ -397,7 +397,7 @@ def held_up(home: Home, count: int, *, run: str = "run1") -> None:
     store = RunTables.of_home(home.root)
     assert store is not None
     store.insert_run("vehicles", run, run_id=f"manual__{run}", mode="changes", sequence=2)
-    store.set_run_failed("vehicles", f"manual__{run}", task="stage", message=f"{count} identities are gone")
+    store.set_run_failed("vehicles", f"manual__{run}", task="stage", message=f"{count} identities are missing")
     store.close()
     home.publication("vehicles").run(run).write_shrink_report(
         ShrinkReport.of([b'["a"]', f"car{ATTACK}"], count=count, held=4, limit=1)
@@ -464,8 +464,8 @@ def test_the_replica_is_verified_where_there_is_a_dag_for_it(browser, home):
     [
         (403, 403, "Airflow does not let you do this with publish_vehicles"),
         (404, 409, "Airflow has no DAG publish_vehicles"),
-        (400, 409, "Airflow answered 400"),
-        (500, 409, "Airflow answered 500"),
+        (400, 409, "Airflow responded with 400"),
+        (500, 409, "Airflow responded with 500"),
     ],
 )
 def test_what_airflow_refuses_is_shown_and_not_stored_as_done(browser, home, status, shown, words):

@@ -176,7 +176,7 @@ def test_a_dry_run_of_a_backfill_reports_what_is_missing_left_out_and_where_it_g
     assert gate.log == [
         "sent again from the archive: what was sent then",
         "to topics that begin with again-",
-        *(f"missing, and not made up: {each}" for each in lacking[:20]),
+        *(f"missing, and not replaced: {each}" for each in lacking[:20]),
         "and 2 more are missing",
         "7 records are left out, because the target holds something newer",
         "dry run: 1 records would go to 1 topics",

@@ -61,7 +61,7 @@ def test_a_person_is_asked_only_where_the_publication_says_so(storage: Home) -> 
 def test_the_question_says_how_much_and_what() -> None:
     text = compose_question(ASKING, vanishing(*(f'["vehicles","/","car{number}","car"]' for number in range(40))))
 
-    assert text.startswith("**12** of the 20 identities that publication `vehicles` has sent are gone")
+    assert text.startswith("**12** of the 20 identities that publication `vehicles` has sent are missing")
     assert '    ["vehicles","/","car29","car"]' in text
     assert "car30" not in text
     assert "no answer within 2 hours: nothing is sent" in text
@@ -109,7 +109,7 @@ def test_an_approval_is_kept_with_the_run_and_among_the_interventions(storage: H
     assert storage.publication("vehicles").run("run2").shrink_decision() is None
     (row,) = RunTables.of_home(storage.root).interventions("vehicles", limit=5)  # type: ignore[union-attr]
     assert (row.who, row.action, row.reason) == ("ada", "answer about shrinking", "they were sold")
-    assert (row.outcome, row.run_id) == ("approved: the run goes on", "manual__1")
+    assert (row.outcome, row.run_id) == ("approved: the run continues", "manual__1")
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_without_an_approval_the_run_stops_as_ever(storage: Home, event: dict[st
     store = RunTables.of_home(storage.root)
     with (
         RunTableWriter(store, print) as writer,
-        pytest.raises(ConfigurationError, match="may vanish in one run") as stopped,
+        pytest.raises(ConfigurationError, match="may be deleted in one run") as stopped,
     ):
         decide(storage.publication("vehicles"), writer, "run1", "manual__1", decision_of_event(event))
 
@@ -146,8 +146,8 @@ def test_the_alert_says_what_would_be_deleted_what_is_safe_and_how_to_answer_unt
     assert mail.subject == "[Contexture] vehicles: waiting for approval"
     assert mail.text.splitlines() == [
         "The run manual__2026-03-01T12:00:00+00:00 of publication vehicles waits for an answer.",
-        "What happened: 2026-03-01 12:00:00Z: 12 of the 20 identities that were sent are gone from the source, and "
-        "10 may go in one run: it waits for approval to delete them",
+        "What happened: 2026-03-01 12:00:00Z: 12 of the 20 identities that were sent are missing from the source, and "
+        "10 may be deleted in one run: the run waits for approval to delete them",
         f"Would be deleted: {HOSTILE}",
         "Would be deleted: x\\u000ay",
         *["Would be deleted: z"] * 8,

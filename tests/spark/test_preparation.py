@@ -476,7 +476,7 @@ def test_too_many_deletions_stop_the_run_until_they_are_confirmed(preparer: Prep
     runs.concluded([car(number, 10) for number in range(4)])
     runs.concluded([car(0, 10)])
 
-    with pytest.raises(ConfigurationError, match="3 of 4 identities are gone") as stopped:
+    with pytest.raises(ConfigurationError, match="3 of 4 identities are missing") as stopped:
         runs.prepare([car(0, 10)])
     held_up = runs.storage.publication("vehicles").run("run3").shrink_report()
     confirmed = runs.again("run3", confirm_shrink=True)

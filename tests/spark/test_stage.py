@@ -203,7 +203,7 @@ def test_too_many_deletions_are_for_a_person_to_decide(broker: TestBroker, job: 
     assert result.error is not None
     assert (result.error["intent"], result.error["message"]) == (
         "fix configuration",
-        "1 of 3 identities are gone from the source, and only 0 may vanish in one run",
+        "1 of 3 identities are missing from the source, and only 0 may be deleted in one run",
     )
 
 

@@ -57,10 +57,10 @@ def backfill(
     last: Annotated[
         datetime, typer.Option("--to", metavar="TIME", formats=FORMATS, help="Start of the last interval, UTC.")
     ],
-    dry_run: Annotated[bool, typer.Option(help="Only show what would be sent; Airflow is not asked.")] = False,
-    replay_from: Annotated[From, typer.Option(help="auto: the archive if whole, else the source.")] = From.AUTO,
+    dry_run: Annotated[bool, typer.Option(help="Only show what would be sent; start nothing.")] = False,
+    replay_from: Annotated[From, typer.Option(help="auto: the archive if complete, else the source.")] = From.AUTO,
     incomplete: Annotated[
-        Incomplete, typer.Option(help="refuse: an interval that lacks something fails; send: without that.")
+        Incomplete, typer.Option(help="refuse: an incomplete interval fails; send: what exists is sent.")
     ] = Incomplete.REFUSE,
     outdated: Annotated[
         Outdated, typer.Option(help="On a replica: skip old values, or send them over newer ones.")
@@ -116,9 +116,11 @@ def _lines(plan: BackfillPlan) -> Iterator[str]:
         for missing in each.missing:
             yield f"  missing: {missing}"
     if plan.overwrites:
-        yield "warning: old values will come to lie on top of newer ones on compacted topics"
+        yield "warning: on compacted topics, old values will replace newer ones"
     elif plan.replica and not plan.options.sends_outdated:
-        yield "on compacted topics, what the target holds newer is left out: fewer records than these may be sent"
+        yield (
+            "on compacted topics, records are left out where the target holds newer ones: fewer than these may be sent"
+        )
 
 
 def _describe(each: PlannedInterval) -> str:
@@ -127,12 +129,12 @@ def _describe(each: PlannedInterval) -> str:
             part = "" if each.outcome == "archive" else "part of the "
             return f"{part}archive, {each.runs} runs, {each.records} records"
         case "source":
-            return "asked of the source when the run begins"
+            return "requested from the source when the run begins"
         case "refused":
-            return "refused, because it cannot be sent whole"
+            return "refused, because it is incomplete"
         case "nothing":
             return "nothing of it is archived"
         case "not_finished":
             return "not finished yet, and Airflow leaves it out"
         case "running":
-            return "its run has not ended, and Airflow leaves it out: wait for that, then start the backfill again"
+            return "its run has not ended, and Airflow leaves it out: wait until it ends, then start the backfill again"

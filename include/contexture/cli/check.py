@@ -190,8 +190,8 @@ def print_preview(console: Console, preview: Preview, shown: int = _RECORDS_SHOW
     counts = f"{preview.entities} entities, {preview.batches} batches, {len(preview.records)} records"
     console.print(Text(f"preview of {preview.origin}: {counts}, {len(preview.topics)} topics", style="bold"))
     if not preview.entities:
-        hint = "a service that does not exist answers like an empty one: check `service`, `service_path` and `types`"
-        console.print(Text(f"the source selects no entity; {hint}", style="yellow"))
+        hint = "a broker returns nothing for a service that does not exist: check `service`, `service_path` and `types`"
+        console.print(Text(f"the source holds no matching entity; {hint}", style="yellow"))
     if preview.records:
         console.print(Text("  batch.sub-batch  topic, then key, size and entities", style="dim"))
         console.print(_records(preview, shown), end="")
@@ -203,7 +203,7 @@ def print_preview(console: Console, preview: Preview, shown: int = _RECORDS_SHOW
     if len(preview.refused) > _REFUSED_SHOWN:
         console.print(Text(f"and {len(preview.refused) - _REFUSED_SHOWN} more to quarantine", style="red"))
     for rule, count in sorted(preview.warnings.items()):
-        console.print(Text(f"warning {rule}: {count} entities; published all the same", style="yellow"))
+        console.print(Text(f"warning {rule}: {count} entities; published anyway", style="yellow"))
 
 
 def print_structures(console: Console, preview: StructurePreview) -> None:
@@ -218,7 +218,9 @@ def print_structures(console: Console, preview: StructurePreview) -> None:
         console.print(Text(f"  key {urn} to {', '.join(topics)}", style="dim"))
     if preview.unrouted:
         first = ", ".join(preview.unrouted[:_ENTITIES_SHOWN])
-        console.print(Text(f"{len(preview.unrouted)} go nowhere, for no route selects them: {first}", style="yellow"))
+        console.print(
+            Text(f"{len(preview.unrouted)} are not published, because no route selects them: {first}", style="yellow")
+        )
     for urn, reason in list(preview.refused.items())[:_REFUSED_SHOWN]:
         console.print(Text(f"to quarantine: {urn}: {reason}", style="red"))
     for names in preview.clashes:
@@ -322,10 +324,10 @@ def _findings(sizes: Sizes) -> Iterator[tuple[str, str]]:
         yield f"  too large: {each.urn}: {each.size_bytes:,} bytes; {limits}", "red"
     unexpressed = list(sizes.inexpressible.items())
     for urn, reason in unexpressed[:_SHOWN]:
-        yield f"  gives no event: {urn}: {reason}", "yellow"
+        yield f"  produces no event: {urn}: {reason}", "yellow"
     if len(unexpressed) > _SHOWN:
-        yield f"  and {len(unexpressed) - _SHOWN:,} more that give no event; --json has all", "yellow"
+        yield f"  and {len(unexpressed) - _SHOWN:,} more that produce no event; --json has all", "yellow"
     if sizes.gone:
-        yield f"  gone while they were read: {len(sizes.gone):,}", "yellow"
+        yield f"  deleted while they were read: {len(sizes.gone):,}", "yellow"
     if not sizes.too_large:
         yield "  all of them fit", "green"

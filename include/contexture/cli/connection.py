@@ -28,20 +28,21 @@ def connection() -> None:
 def try_connection(
     connection_id: Annotated[str, typer.Argument(metavar="ID", help="Id of an Airflow connection.")],
     *,
-    service: Annotated[str, typer.Option(help="Context broker: the Fiware-Service or tenant to ask.")] = "",
+    service: Annotated[str, typer.Option(help="Context broker: the Fiware-Service or tenant to query.")] = "",
     media_type: Annotated[
-        str, typer.Option(help="Structure registry: the format that structures are asked for in.")
+        str, typer.Option(help="Structure registry: the format in which structures are requested.")
     ] = "",
     kind: Annotated[
         SourceKind | None,
-        typer.Option(metavar="KIND", help="ngsi or sdmx: what the connection leads to, where nothing else says it."),
+        typer.Option(metavar="KIND", help="ngsi or sdmx: the kind of source, where it cannot be detected."),
     ] = None,
-    topic: Annotated[str | None, typer.Option(help="Kafka: an existing topic that takes the test's records.")] = None,
+    topic: Annotated[str | None, typer.Option(help="Kafka: an existing topic for the test's records.")] = None,
     transactional_id_prefix: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Kafka: how transactional ids begin; else as publications say.")
+        str | None,
+        typer.Option(metavar="TEXT", help="Kafka: prefix of transactional ids; else that of the publications."),
     ] = None,
     timeout_seconds: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="For each step.")
+        float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="Seconds for each step.")
     ] = 15.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:

@@ -26,8 +26,8 @@ def show_dead_letters(
     name: Annotated[str, _NAME],
     *,
     files: Annotated[Path | None, _FILES] = None,
-    last: Annotated[int, typer.Option(min=1, help="Only so many, the latest ones.")] = 100,
-    timeout_seconds: Annotated[float, typer.Option("--timeout", min=1, help="Seconds without an answer.")] = 60.0,
+    last: Annotated[int, typer.Option(min=1, help="At most this many, the latest ones.")] = 100,
+    timeout_seconds: Annotated[float, typer.Option("--timeout", min=1, help="Seconds to wait for a response.")] = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
     """Show the records of a publication that can never be sent, with the reason from their headers.
@@ -56,7 +56,7 @@ def _lines(each: RefusedRecord) -> Iterator[str]:
     at = f"{each.at:%Y-%m-%d %H:%M:%S} UTC" if each.at else "at an unknown time"
     what = "no value" if each.value_bytes is None else f"{each.value_bytes} bytes"
     topic = printable(each.topic, limit=None)
-    yield f"{at}: {each.error} by {each.by}, meant for {topic}, {what}, key {_key(each.key)}"
+    yield f"{at}: {each.error} by {each.by}, intended for {topic}, {what}, key {_key(each.key)}"
     yield f"  {printable(each.message, limit=None)}"
     yield f"  outbox {printable(each.outbox)}, shard {each.shard}, position {each.position}"
 

@@ -28,7 +28,10 @@ def examine_installation(
         bool,
         typer.Option(
             "--without-connections",
-            help="Try no connections. Else each that publications name is tried, as by `contexture connection test`.",
+            help=(
+                "Test no connections. Otherwise each that publications name is tested, as by `contexture connection "
+                "test`."
+            ),
         ),
     ] = False,
     timeout_seconds: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds for each step.")] = 10.0,

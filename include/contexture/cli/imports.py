@@ -116,12 +116,12 @@ def importing() -> None:
 def import_cygnus(
     agent: Annotated[Path, _AGENT],
     *,
-    grouping: Annotated[Path | None, typer.Option(help="Its grouping rules.")] = None,
-    mappings: Annotated[Path | None, typer.Option(help="Its name mappings.")] = None,
+    grouping: Annotated[Path | None, typer.Option(help="The agent's grouping rules.")] = None,
+    mappings: Annotated[Path | None, typer.Option(help="The agent's name mappings.")] = None,
     service: Annotated[list[str] | None, _SERVICE] = None,
-    cygnus_version: Annotated[str | None, typer.Option(help="Its release, where it is older than 1.10.")] = None,
+    cygnus_version: Annotated[str | None, typer.Option(help="The release of Cygnus, if older than 1.10.")] = None,
     output: Annotated[Path | None, typer.Option(help="Folder to write to; without it the files are printed.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
     """Make a publication of every Kafka sink of a Cygnus agent, and explain each of its parameters.
@@ -155,12 +155,14 @@ _FORMAT = typer.Option("--format", help="The format of the producer, such as Fus
 def import_fmr(
     file: Annotated[Path, _PROPERTIES],
     *,
-    name: Annotated[str, typer.Option(help="Of the publication.")] = "structures",
-    topic: Annotated[str | None, typer.Option(help="Its topics, with commas, in place of those of the file.")] = None,
+    name: Annotated[str, typer.Option(help="Name of the publication.")] = "structures",
+    topic: Annotated[
+        str | None, typer.Option(help="Its topics, separated by commas, instead of those in the file.")
+    ] = None,
     form: Annotated[str | None, _FORMAT] = None,
     registry: Annotated[str | None, typer.Option(metavar="URL", help="The address of the registry.")] = None,
     output: Annotated[Path | None, typer.Option(help="Folder to write to; without it the file is printed.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
     """Make a publication of a Fusion registry's Kafka producer, and explain each of its properties.

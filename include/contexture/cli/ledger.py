@@ -22,11 +22,15 @@ def ledger() -> None:
 def rebuild_ledger(
     publication: Annotated[str, typer.Argument(help="Its name.")],
     *,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what the ledger would say.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be written to the ledger.")] = False,
     assume_sent: Annotated[
-        bool, typer.Option("--assume-sent", help="Count what the topics do not show as sent, not as unsent.")
+        bool,
+        typer.Option(
+            "--assume-sent",
+            help="Count transactions as sent if the topics do not show it; otherwise they count as unsent.",
+        ),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Write without confirmation.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON document for scripts; needs --yes to write.")
     ] = False,
@@ -58,7 +62,7 @@ def rebuild_ledger(
 
 
 def _print(lost: LedgerRebuildPlan) -> None:
-    typer.echo(f"{lost.topic} {lost.how}. It would say:")
+    typer.echo(f"{lost.topic} {lost.how}. It would contain:")
     for each in lost.shards:
         row = "no row" if each.entry is None else f"sequence {each.entry.sequence}, position {each.entry.position}"
         typer.echo(f"  shard {each.shard}: {row}; {each.why}")

@@ -151,7 +151,7 @@ def new_publication(
     sample: Annotated[int, typer.Option(min=1, max=1000, help="Broker: how many entities are profiled.")] = 200,
     require: Annotated[bool | None, typer.Option(help="Quarantine entities without what all sampled have.")] = None,
     output: Annotated[Path | None, typer.Option(help="Folder to write to; else $CONTEXTURE_PUBLICATIONS.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: take what is proposed, and write it.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document; written only with --yes.")] = False,
 ) -> None:

@@ -93,7 +93,7 @@ def _notified(files: list[Path]) -> list[Publication]:
     ]
     if not notified:
         raise ConfigurationError(
-            f"no publication in {', '.join(map(str, paths))} takes notifications",
+            f"no publication in {', '.join(map(str, paths))} receives notifications",
             next_step="write `mode: notifications` into the source of one, and correct what `contexture check` finds",
         )
     return notified

@@ -38,7 +38,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON document for scri
 def list_outboxes(
     publication: Annotated[str | None, typer.Argument(help="Only those of this publication.")] = None,
     *,
-    everything: Annotated[bool, typer.Option("--all", help="Also those at their end, as far as kept.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also concluded, rejected and abandoned ones that are still stored.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the outboxes that are pending (prepared or approved), oldest first."""
@@ -66,7 +68,7 @@ def show_outbox(outbox: Id, *, as_json: AsJson = False) -> None:
 def retry_outbox(
     outbox: Id,
     *,
-    reason: Annotated[str, typer.Option(help="Why; kept with the run.")] = "sent again by contexture outbox retry",
+    reason: Annotated[str, typer.Option(help="Reason; stored with the run.")] = "sent again by contexture outbox retry",
     as_json: AsJson = False,
 ) -> None:
     """Forget the failed sends of an approved outbox, and start the run that sends it at once, with all attempts.
@@ -91,7 +93,7 @@ def retry_outbox(
 def abandon_outbox(
     outbox: Id,
     *,
-    reason: Annotated[str, typer.Option(help="Why; kept with the outbox.")],
+    reason: Annotated[str, typer.Option(help="Reason; stored with the outbox.")],
     as_json: AsJson = False,
 ) -> None:
     """Give an outbox up: the rest of it is never sent, and the publication's next run is a full one."""
@@ -175,7 +177,7 @@ TRANSACTIONS_SHOWN = 20
 def registry_lines(manifest: Manifest) -> Iterator[str]:
     """What a registry's outbox is, and the registry's transaction behind each of Kafka's; nothing for a broker's."""
     if manifest.baseline:
-        yield "what the registry holds is noted as the start; nothing is sent until it changes"
+        yield "what the registry holds is recorded as the start; nothing is sent until it changes"
     if manifest.flush:
         yield "everything that the registry holds, in one transaction"
     lines = [line for shard in manifest.shards for line in _of_shard(shard)]
@@ -226,7 +228,11 @@ def print_list(lines: list[OutboxLine], *, as_json: bool, everything: bool) -> N
         console.print(text_table(_HEAD, [_cells(line) for line in lines], styles), end="")
         console.print("more of one: contexture outbox show ID (its first four characters or more)", style="dim")
     else:
-        console.print("there is no outbox" if everything else "no outbox is pending; --all lists those at their end")
+        console.print(
+            "there is no outbox"
+            if everything
+            else "no outbox is pending; --all also lists concluded, rejected and abandoned ones"
+        )
 
 
 def _cells(line: OutboxLine) -> tuple[str, ...]:
@@ -265,16 +271,16 @@ def _lines(story: OutboxReport) -> Iterator[str]:
     yield from registry_lines(manifest)
     if manifest.retried is not None:
         yield (
-            f"tries again what outbox {manifest.retried} held back; {manifest.skipped_newer} left out, for the target "
-            "holds newer ones"
+            f"retries what outbox {manifest.retried} quarantined; {manifest.skipped_newer} left out, because the "
+            "target holds newer ones"
         )
     if manifest.replayed_from is not None:
         where = f", to topics that begin with {manifest.topic_prefix}" if manifest.topic_prefix else ""
         yield (
-            f"sent again from the {manifest.replayed_from}{where}; {manifest.skipped_newer} left out, for the target "
-            "holds newer ones"
+            f"sent again from the {manifest.replayed_from}{where}; {manifest.skipped_newer} left out, because the "
+            "target holds newer ones"
         )
-    yield from (f"missing, and not made up: {each}" for each in manifest.missing)
+    yield from (f"missing, and not replaced: {each}" for each in manifest.missing)
     if manifest.collisions:
         yield f"{manifest.collisions} events have the topic of another identity: the report shows which"
     if manifest.transcoded:

@@ -56,7 +56,7 @@ def preview_names(
     from contexture.publications import NgsiPublication
 
     if not isinstance(publication, NgsiPublication):
-        raise typer.BadParameter("this is about entities; contexture check shows where other events go")
+        raise typer.BadParameter("this command is for entities; contexture check shows where other events go")
     asked = _asked(publication, entity or [], attribute or [], path)
     of_sample, refused = _of_sample(publication, sample)
     shown = show_names(publication, [*asked, *of_sample])

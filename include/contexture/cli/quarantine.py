@@ -28,12 +28,12 @@ def quarantine() -> None:
 
 @app.command("show")
 def show_quarantine(
-    publication: Annotated[str | None, typer.Argument(help="Only what this publication holds back.")] = None,
+    publication: Annotated[str | None, typer.Argument(help="Only what this publication quarantined.")] = None,
     *,
-    outbox: Annotated[str | None, typer.Option(help="Only of this outbox, by its id or the beginning of it.")] = None,
+    outbox: Annotated[str | None, typer.Option(help="Only of this outbox: its id, or the beginning of it.")] = None,
     rule: Annotated[str | None, typer.Option(help="Only what breaks this rule.")] = None,
     limit: Annotated[int, typer.Option(min=0, help="How many rows to show; all are counted.")] = 20,
-    everything: Annotated[bool, typer.Option("--all", help="Also what was tried again already.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also what was retried already.")] = False,
     bodies: Annotated[bool, typer.Option(help="Show the entities too; they may be personal data.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
@@ -54,7 +54,7 @@ def retry_quarantine(
     outbox: Annotated[str, typer.Argument(metavar="ID", help="An outbox, or its first four characters or more.")],
     *,
     rule: Annotated[list[str] | None, typer.Option(help="Only what breaks this rule; again for more.")] = None,
-    reason: Annotated[str | None, typer.Option(help="Why; kept with the run.")] = None,
+    reason: Annotated[str | None, typer.Option(help="Reason; stored with the run.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
     """Start a run that processes again what an outbox's run refused, and nothing else.
@@ -77,7 +77,10 @@ def retry_quarantine(
 def _lines(held: QuarantineListing) -> Iterator[str]:
     """Printable text: the data cannot write control characters to the terminal."""
     if not held.counts:
-        yield f"nothing is held back in what is kept{f' by the rule {printable(held.rule)}' if held.rule else ''}"
+        yield (
+            "nothing is quarantined in the stored "
+            f"outboxes{f' by the rule {printable(held.rule)}' if held.rule else ''}"
+        )
         return
     for (publication, rule), number in sorted(held.counts.items()):
         yield f"{publication}  {printable(rule)}  {number}"
@@ -85,7 +88,7 @@ def _lines(held: QuarantineListing) -> Iterator[str]:
         yield f"{row['outbox'][:12] if row['outbox'] else '?'}  {_identity(row)}"
         yield f"  {printable(row['rule'] or '')} ({row['severity']}): {printable(row['message'] or '')}"
         if "retried" in row:
-            yield f"  tried again by outbox {row['retried']}"
+            yield f"  retried by outbox {row['retried']}"
         if "body" in row:
             yield f"  {printable(row['body'] or '', limit=None)}"
     if sum(held.counts.values()) > len(held.rows):

@@ -28,12 +28,12 @@ def report_publication(
     *,
     since: Annotated[
         datetime | None,
-        typer.Option(metavar="TIME", formats=FORMATS, help="Runs from then on, UTC, such as 2026-03-01T11:00."),
+        typer.Option(metavar="TIME", formats=FORMATS, help="Runs from this time on, UTC, such as 2026-03-01T11:00."),
     ] = None,
     until: Annotated[
-        datetime | None, typer.Option(metavar="TIME", formats=FORMATS, help="Runs before that, UTC.")
+        datetime | None, typer.Option(metavar="TIME", formats=FORMATS, help="Runs before this time, UTC.")
     ] = None,
-    last: Annotated[int | None, typer.Option(min=1, help="At most so many; 40 if nothing is chosen.")] = None,
+    last: Annotated[int | None, typer.Option(min=1, help="At most this many; 40 if nothing is chosen.")] = None,
     run: Annotated[str | None, typer.Option(metavar="ID", help="One: its outbox's id, or Airflow's run id.")] = None,
     form: Annotated[
         ReportFormat, typer.Option("--format", help="A page, or a document for scripts.")
@@ -72,6 +72,6 @@ def _write(content: bytes, out: Path | None) -> None:
         out.write_bytes(content)
     except OSError as error:
         raise ConfigurationError(
-            f"{out} cannot be written: {error.strerror}", next_step="name a file in a folder that is there"
+            f"{out} cannot be written: {error.strerror}", next_step="name a file in an existing folder"
         ) from error
     typer.echo(f"wrote {out} ({len(content):,} bytes)", err=True)

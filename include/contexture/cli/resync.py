@@ -22,8 +22,8 @@ class Mode(StrEnum):
 def resynchronise(
     names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Publications.")],
     *,
-    reason: Annotated[str, typer.Option(help="Why; kept with the runs.")],
-    mode: Annotated[Mode, typer.Option(help="full: everything, and tombstones for what vanished.")] = Mode.FULL,
+    reason: Annotated[str, typer.Option(help="Reason; stored with the runs.")],
+    mode: Annotated[Mode, typer.Option(help="full: everything, and tombstones for what was deleted.")] = Mode.FULL,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
     """Start publications again, through Airflow's DAG `resynchronise`.
@@ -49,5 +49,5 @@ def resynchronise(
         for name in started.paused:
             typer.echo(
                 f"publish_{name} is paused and left out; it catches up by its own mode when it is resumed, or in full "
-                "if it reads a registry and that was asked for"
+                "if it reads a registry and a full run was requested"
             )

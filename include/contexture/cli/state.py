@@ -24,13 +24,13 @@ def rebuild_state(
     publication: Annotated[str, typer.Argument(help="Its name.")],
     *,
     topics: Annotated[
-        str | None, typer.Option("--topics", help="Pattern of the topics to read, where it is known better.")
+        str | None, typer.Option("--topics", help="Pattern of the topics to read, instead of the default.")
     ] = None,
     only_differences: Annotated[
         bool, typer.Option("--only-differences", help="The next run sends only what differs, and not everything.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be held.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be written to state.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Write without confirmation.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON document for scripts; needs --yes to write.")
     ] = False,
@@ -67,14 +67,14 @@ def _print(found: RebuiltState) -> None:
     typer.echo(f"{found.publication}: {found.records} records in {found.topics} topics were read")
     for topic in found.missing:
         typer.echo(f"  topic {topic} does not exist, or this user may not see it")
-    typer.echo(f"  {found.found} identities are there that state does not hold ({found.held} it does)")
+    typer.echo(f"  {found.found} identities were found that state does not hold ({found.held} it does)")
     for sample in found.samples:
         typer.echo(f"    {sample!r}")
     if found.found > len(found.samples):
         typer.echo(f"    and {found.found - len(found.samples)} more")
     typer.echo(f"  of {found.with_content} of them the content is known too")
     for why, count in found.left_alone.items():
-        typer.echo(f"  left alone, {why}: {count} keys")
+        typer.echo(f"  not changed, {why}: {count} keys")
 
 
 def _next(publication: str, *, writes: bool, only_differences: bool) -> str:

@@ -96,8 +96,8 @@ def _dead_letter_lines(found: DeadLetterStatus) -> Iterator[str]:
         return
     counts = [f"{found.last_run} of the last concluded run"] if found.last_run else []
     if found.kept:
-        counts.append(f"{found.kept} of all runs that are kept, the last at {found.last_at:%Y-%m-%d %H:%M:%S} UTC")
-    tried = "" if found.outstanding or not found.kept else "; a full run has tried them again since"
+        counts.append(f"{found.kept} of all stored runs, the last at {found.last_at:%Y-%m-%d %H:%M:%S} UTC")
+    tried = "" if found.outstanding or not found.kept else "; a full run has retried them since"
     where = found.topic or "a topic that the publication no longer names"
     yield f"  dead letters in {where}: {', '.join(counts)}{tried}"
 
@@ -119,6 +119,6 @@ def _operation_lines(operations: Operations | None) -> Iterator[str]:
 def _last_run(each: PublicationStatus) -> str:
     if each.concluded_at is None:
         return "no run has concluded yet"
-    quarantined = "no longer kept" if each.quarantined is None else f"{each.quarantined} quarantined"
+    quarantined = "no longer stored" if each.quarantined is None else f"{each.quarantined} quarantined"
     mode = f"{each.mode} " if each.mode else ""
     return f"last concluded: {mode}run {each.sequence} at {each.concluded_at:%Y-%m-%d %H:%M:%S} UTC, {quarantined}"

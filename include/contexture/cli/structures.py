@@ -182,7 +182,7 @@ def split_message(
     file: Annotated[Path, _FILE],
     *,
     to: Annotated[Path | None, typer.Option(help="Folder that gets a message for each artefact.")] = None,
-    media_type: Annotated[str | None, typer.Option(help="What its sender says that it is: a hint.")] = None,
+    media_type: Annotated[str | None, typer.Option(help="Its media type, as the sender states it: a hint.")] = None,
     validate: Annotated[bool, typer.Option("--validate", help="Also check each artefact against its schema.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:

@@ -122,11 +122,11 @@ def print_plans_text(planned: Sequence[PlannedTopics]) -> None:
     for each in planned:
         plan = each.plan
         differ = len({change.drift.topic for change in plan.changes})
-        typer.echo(f"{each.connection}: {plan.alike} topics are as they should be, {differ} differ")
+        typer.echo(f"{each.connection}: {plan.alike} topics are as configured, {differ} differ")
         if plan.missing:
             more = f" and {len(plan.missing) - _SHOWN} more" if len(plan.missing) > _SHOWN else ""
             names = f"{', '.join(plan.missing[:_SHOWN])}{more}"
-            typer.echo(f"  not there, made by the next run that sends to them: {names}")
+            typer.echo(f"  not there yet: the next run that sends to them creates them: {names}")
         for change in plan.changes:
             typer.echo(f"  {change.drift}")
             is_made = each.made is not None and change in each.made
@@ -268,7 +268,7 @@ def read_topics(
         str | None, typer.Option(help="Id of the Kafka connection; the publication's, or kafka_default.")
     ] = None,
     last: Annotated[int, typer.Option(min=1, max=10_000, help="How many records, the newest.")] = 10,
-    timeout_seconds: Annotated[float, typer.Option("--timeout", min=1, help="Seconds without an answer.")] = 60.0,
+    timeout_seconds: Annotated[float, typer.Option("--timeout", min=1, help="Seconds to wait for a response.")] = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
     """Show the newest records of topics, or of those that a publication has sent to: key, value and headers.
@@ -294,7 +294,7 @@ def compare_topics(
     left: Annotated[str, typer.Option(help="Connection to the Kafka that Cygnus writes to.")] = "kafka_cygnus",
     right: Annotated[str, typer.Option(help="Connection to the Kafka that Contexture writes to.")] = "kafka_default",
     prefix: Annotated[str, typer.Option(help="Compare all topics of both sides whose names begin so.")] = "",
-    timeout_seconds: Annotated[float, typer.Option("--timeout", min=1, help="Seconds without an answer.")] = 60.0,
+    timeout_seconds: Annotated[float, typer.Option("--timeout", min=1, help="Seconds to wait for a response.")] = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
     """Compare the lines that Cygnus wrote with those of Contexture: the newest value of each attribute of each entity.

@@ -36,22 +36,24 @@ _STATUS = typer.Option(metavar="STATUS", parser=_status, help=f"{_NAMES}; or its
 
 @app.command("transactions")
 def show_transactions(
-    publication: Annotated[str | None, typer.Argument(help="Only those of this one.")] = None,
+    publication: Annotated[str | None, typer.Argument(help="Only those of this publication.")] = None,
     *,
     status: Annotated[TransactionStatus | None, _STATUS] = None,
-    outbox: Annotated[str | None, typer.Option(metavar="ID", help="How the id of their outbox begins.")] = None,
+    outbox: Annotated[str | None, typer.Option(metavar="ID", help="The beginning of the id of their outbox.")] = None,
     shard: Annotated[int | None, typer.Option(min=0, max=LAST_SHARD, help="Of the outbox.")] = None,
     registry_number: Annotated[
         int | None, typer.Option(min=0, max=LAST_NUMBER, help="A registry's own number of it.")
     ] = None,
     since: Annotated[
         datetime | None,
-        typer.Option(metavar="TIME", formats=FORMATS, help="Changed then or later, UTC, such as 2026-03-01T11:00."),
+        typer.Option(
+            metavar="TIME", formats=FORMATS, help="Changed at this time or later, UTC, such as 2026-03-01T11:00."
+        ),
     ] = None,
     until: Annotated[
-        datetime | None, typer.Option(metavar="TIME", formats=FORMATS, help="Changed before that, UTC.")
+        datetime | None, typer.Option(metavar="TIME", formats=FORMATS, help="Changed before this time, UTC.")
     ] = None,
-    last: Annotated[int, typer.Option(min=1, help="At most so many, the latest.")] = 50,
+    last: Annotated[int, typer.Option(min=1, help="At most this many, the latest.")] = 50,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
     """Show Kafka transactions with their status, the latest first.
@@ -83,7 +85,7 @@ def print_transactions(kept: KeptTransactions, *, as_json: bool) -> None:
     styles = [_STYLES.get(row.status, "red") for row in kept.rows]
     console.print(text_table(_HEAD, [_cells(row) for row in kept.rows], styles), end="")
     if kept.has_more:
-        console.print(f"there are more: these are the last {len(kept.rows)}; --last gives others", style="dim")
+        console.print(f"there are more: these are the last {len(kept.rows)}; --last shows more", style="dim")
 
 
 def _cells(row: TransactionRow) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False)
 
 _NAME = typer.Argument(metavar="PUBLICATION", help="Its name, as in its file.")
-_AGAINST = typer.Option(help="sent: what state says was sent; source: what the source holds now.")
+_AGAINST = typer.Option(help="sent: what was sent, by state; source: what the source holds now.")
 _FILES = typer.Option(help="A publication file or folder; CONTEXTURE_PUBLICATIONS if none.")
 
 
@@ -26,7 +26,7 @@ def verify_publication(
     *,
     against: Annotated[Literal["sent", "source"], _AGAINST] = "sent",
     files: Annotated[Path | None, _FILES] = None,
-    timeout_seconds: Annotated[float, typer.Option("--timeout", min=1, help="Seconds without an answer.")] = 60.0,
+    timeout_seconds: Annotated[float, typer.Option("--timeout", min=1, help="Seconds to wait for a response.")] = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
     """Read a publication's topics back, as a read-committed consumer gets them, and compare them.
@@ -67,7 +67,7 @@ def print_text(reported: Reported) -> None:
     for how, count in found.compared.items():
         typer.echo(f"  compared by {how}: {count}")
     for reason, count in found.unjudged.items():
-        typer.echo(f"  not judged, {reason}: {count}")
+        typer.echo(f"  not compared, {reason}: {count}")
     for topic in found.missing_topics:
         typer.echo(f"  topic {topic} does not exist, or this user may not see it")
     for each in found.samples:

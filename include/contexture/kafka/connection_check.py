@@ -249,7 +249,7 @@ class ConnectionCheck:
     def send_largest(self) -> CheckResult:
         """Sends a record of the largest size that the connection allows, of bytes that no codec makes smaller."""
         if self._sent is None or self._topic is None:
-            return CheckResult(None, "not tested: no transaction was committed")
+            return CheckResult(None, "not tried: no transaction was committed")
         largest = self._records.largest_bytes
         limit = self._topics().configs([self._topic])[self._topic].get("max.message.bytes", "unknown")
         said = f"message.max.bytes of the connection is {largest}, max.message.bytes of the topic {limit}"
@@ -294,9 +294,9 @@ class ConnectionCheck:
 def clock_verdict(sent: SentTestRecord | None) -> CheckResult:
     """Returns what a record that came back says of the broker's clock; None: there is no record."""
     if sent is None:
-        return CheckResult(None, "not tested: no transaction was committed")
+        return CheckResult(None, "not tried: no transaction was committed")
     if not sent.record.is_brokers_time:
-        return CheckResult(None, "not tested: the topic keeps the times of senders", "repeat the test without --topic")
+        return CheckResult(None, "not tried: the topic keeps the times of senders", "repeat the test without --topic")
     at = sent.record.timestamp_ms / 1000
     apart = max(sent.before - at, at - sent.after, 0.0)
     if apart <= _CLOCK_SECONDS:
@@ -437,7 +437,7 @@ def _checked(name: str, step: Callable[[], CheckResult]) -> Check:
 
 
 def _untried(name: str, why: str) -> Check:
-    return Check(name, None, f"not tested: {why}", 0.0)
+    return Check(name, None, f"not tried: {why}", 0.0)
 
 
 def _of_address(kind: str, found: AddressProbe) -> Check:

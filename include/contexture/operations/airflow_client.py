@@ -55,7 +55,7 @@ class AirflowCredentials:
                 next_step=f"set it to the UI's address, such as http://127.0.0.1:8080, and {WHO}",
             )
         if not access.token and not (access.user and access.password):
-            raise ConfigurationError("Airflow does not know who asks", next_step=f"set {WHO}")
+            raise ConfigurationError("Airflow has no login for this request", next_step=f"set {WHO}")
         return access
 
 
@@ -194,8 +194,8 @@ class AirflowClient:
             )
         if not answer.is_success:
             raise ConfigurationError(
-                f"Airflow answered {answer.status_code} to {method} {path}: {answer.text[:300]}",
-                next_step="correct the request, or look at the log of its API server",
+                f"Airflow responded with {answer.status_code} to {method} {path}: {answer.text[:300]}",
+                next_step="correct the request, or read the log of its API server",
             )
         return answer
 
@@ -206,7 +206,7 @@ class AirflowClient:
         answer = self._send("POST", "/auth/token", json=who)
         if not answer.is_success:
             raise ConfigurationError(
-                f"Airflow gives {self._access.user} no token ({answer.status_code})", next_step=f"correct {WHO}"
+                f"Airflow refuses a token to {self._access.user} ({answer.status_code})", next_step=f"correct {WHO}"
             )
         self._token, self._token_expires = str(answer.json()["access_token"]), time.monotonic() + _TOKEN_SECONDS
         return self._token
@@ -224,7 +224,7 @@ class AirflowClient:
             answer = self._http.request(method, path, json=json, params=params, headers=headers)
         except httpx.HTTPError as error:
             raise RetriableError(
-                f"Airflow at {self._access.url} did not answer: {type(error).__name__}",
+                f"Airflow at {self._access.url} did not respond: {type(error).__name__}",
                 next_step=f"check whether its API server runs, and whether {URL_VARIABLE} is right",
             ) from error
         if answer.status_code in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN}:
@@ -234,8 +234,8 @@ class AirflowClient:
             )
         if answer.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
             raise RetriableError(
-                f"Airflow answered {answer.status_code} to {method} {path}{_detail(answer)}",
-                next_step="retry; where that does not help, look at its API server's log",
+                f"Airflow responded with {answer.status_code} to {method} {path}{_detail(answer)}",
+                next_step="retry; if that does not help, read the log of its API server",
                 status=answer.status_code,
             )
         return answer

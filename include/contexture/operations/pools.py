@@ -14,7 +14,7 @@ BROKER: Final = "contexture_broker"
 
 POOLS: Final[dict[str, tuple[int, str]]] = {
     SOURCE: (4, "Reading of sources outside Spark"),
-    SPARK: (1, "Spark submits at once: each costs a JVM and two cores for some 20 seconds"),
-    BROKER: (4, "Senders and ledger readers at once"),
+    SPARK: (1, "Parallel Spark submits: each needs a JVM and two cores for about 20 seconds"),
+    BROKER: (4, "Parallel senders and ledger readers"),
 }
 """Name, slots on a machine with two cores, and description of each pool."""

@@ -130,7 +130,9 @@ class _Notify:
                 401, "Unauthorized", "no valid credentials were shown", {**_CHALLENGE, "Connection": "close"}
             )
         if target is None:
-            return _respond(404, "NotFound", "no publication of this name takes notifications", {"Connection": "close"})
+            return _respond(
+                404, "NotFound", "no publication of this name receives notifications", {"Connection": "close"}
+            )
         correlator = request.headers.get(CORRELATOR) or str(uuid.uuid4())
         response = await _accept(request, target, correlator)
         response.headers["Fiware-Correlator"] = correlator
@@ -271,6 +273,6 @@ def _listening(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=MAXIMUM_REQUESTS)
     except OSError as error:
         raise ConfigurationError(
-            f"{host}:{port} cannot be listened on: {error.strerror or error}",
+            f"{host}:{port} cannot be opened for listening: {error.strerror or error}",
             next_step="choose another --port or --host",
         ) from error

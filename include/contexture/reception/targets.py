@@ -271,7 +271,7 @@ class Inboxes:
                 self._writers[publication] = InboxWriter(self._home.publication(publication).open_inbox_folder())
             except OSError as error:
                 raise RetriableError(
-                    f"the inbox of {publication} cannot be made: {error.strerror or error}",
+                    f"the inbox of {publication} cannot be created: {error.strerror or error}",
                     next_step=f"make room or repair {self._home.root}",
                 ) from error
         return self._writers[publication]

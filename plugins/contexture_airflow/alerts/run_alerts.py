@@ -89,8 +89,8 @@ def build_question_alert(publication: Publication, vanishing: ShrinkReport, cont
         run_id=run_id,
         task="",
         at=now,
-        happened=f"{vanishing.count} of the {vanishing.held} identities that were sent are gone from the source, and "
-        f"{vanishing.limit} may go in one run: it waits for approval to delete them",
+        happened=f"{vanishing.count} of the {vanishing.held} identities that were sent are missing from the source, "
+        f"and {vanishing.limit} may be deleted in one run: the run waits for approval to delete them",
         next_step=_next_step(vanishing, now + timedelta(hours=publication.source.shrink_limit.answer_hours)),
         run_url=run_url,
         log_url=str(getattr(instance, "log_url", "") or ""),

@@ -341,9 +341,9 @@ def _seen_on(store: PublicationStore, target: Target) -> KnownLedger | None:
 
 def _check_topic(target: Target, seen: KnownLedger, topic_id: str | None) -> None:
     if topic_id is None:
-        raise ledger_lost(target.names(), "is not there any more")
+        raise ledger_lost(target.names(), "does not exist any more")
     if topic_id != seen.topic_id:
-        raise ledger_lost(target.names(), "was removed and made again")
+        raise ledger_lost(target.names(), "was deleted and created again")
 
 
 def _check_policy(target: Target, policy: str | None) -> None:

@@ -101,7 +101,7 @@ def describe_replay(manifest: Manifest, publication: Publication) -> Iterator[st
     if manifest.topic_prefix:
         yield f"to topics that begin with {manifest.topic_prefix}"
     for missing in manifest.missing[:_MISSING_SHOWN]:
-        yield f"missing, and not made up: {missing}"
+        yield f"missing, and not replaced: {missing}"
     if len(manifest.missing) > _MISSING_SHOWN:
         yield f"and {len(manifest.missing) - _MISSING_SHOWN} more are missing"
     if manifest.skipped_newer:

@@ -47,13 +47,13 @@ def compose_question(publication: Publication, vanishing: ShrinkReport) -> str:
     shown = vanishing.identities[:_SHOWN]
     lines = [
         f"**{vanishing.count}** of the {vanishing.held} identities that publication `{publication.name}` has sent are "
-        f"gone from the source, and {vanishing.limit} may go in one run. The first of them:",
+        f"missing from the source, and {vanishing.limit} may be deleted in one run. The first of them:",
         "",
         *(f"    {describe_safe_state(each)}" for each in shown),
         "",
-        f"*{APPROVE}*: tombstones are sent for all {vanishing.count}, and the run goes on with what it has read. "
+        f"*{APPROVE}*: tombstones are sent for all {vanishing.count}, and the run continues with what it has read. "
         f"*{REJECT}*, or no answer within {publication.source.shrink_limit.answer_hours} hours: nothing is sent, and "
-        "the run fails. See first whether the source is whole.",
+        "the run fails. First check that the source is complete.",
     ]
     return "\n".join(lines)
 
@@ -68,9 +68,9 @@ def decide(store: PublicationStore, writer: RunTableWriter, run: str, run_id: st
         writer.write(lambda tables: tables.insert_action(_row(store.name, run_id, decision)))
     if not decision.approved:
         raise ConfigurationError(
-            f"more is gone from the source than may vanish in one run, and {decision.clause}",
-            next_step="check whether the source is whole; if they are really gone, start a new run and approve it, or "
-            "start it with confirm_shrink",
+            f"more is missing from the source than may be deleted in one run, and {decision.clause}",
+            next_step="check that the source is complete; if they were really deleted, start a new run and approve "
+            "it, or start it with confirm_shrink",
             publication=store.name,
             alert=AlertKind.SHRINK_GUARD,
         )
@@ -86,7 +86,7 @@ def _row(publication: str, run_id: str, decision: ShrinkDecision) -> Interventio
         action=ACTION,
         subject="",
         reason=decision.reason,
-        outcome="approved: the run goes on" if decision.approved else "rejected: nothing was sent",
+        outcome="approved: the run continues" if decision.approved else "rejected: nothing was sent",
         run_id=run_id,
     )
 

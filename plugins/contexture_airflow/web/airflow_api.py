@@ -86,11 +86,11 @@ class AirflowApi:
             raise AlreadyStartedError("this form has started its run already", next_step="see the run")
         if answer.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
             raise RetriableError(
-                f"Airflow answered {answer.status_code}", next_step="look at the log of its API server, and retry"
+                f"Airflow responded with {answer.status_code}", next_step="read the log of its API server, and retry"
             )
         if not answer.is_success:
             raise ConfigurationError(
-                f"Airflow answered {answer.status_code}: {answer.text[:_LONGEST_ANSWER]}",
+                f"Airflow responded with {answer.status_code}: {answer.text[:_LONGEST_ANSWER]}",
                 next_step="correct what it names",
             )
         found: dict[str, Any] = answer.json()

@@ -74,10 +74,10 @@ def test_an_outbox_that_is_half_sent_goes_on_where_the_topics_say(kafka: Embedde
     city.sent(half, 0)
     city.lose_ledger()
 
-    with pytest.raises(LedgerLostError, match="is not there any more"):
+    with pytest.raises(LedgerLostError, match="does not exist any more"):
         city.settled()
     code, planned = cli(name, "--dry-run")
-    assert (code, planned["lost"], planned["written"]) == (0, "is not there", False)
+    assert (code, planned["lost"], planned["written"]) == (0, "does not exist", False)
     assert [each["why"] for each in planned["shards"]] == [
         "1 of 1 transactions of outbox outbox2 are in Kafka",
         "0 of 1 transactions of outbox outbox2 are in Kafka",

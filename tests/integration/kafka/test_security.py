@@ -50,9 +50,9 @@ def test_an_unknown_authority_is_reported_immediately(secured):
         ("open", "SSL", "speaks PLAINTEXT, and security.protocol of the connection is SSL"),
         ("open", "SASL_SSL", "speaks PLAINTEXT, and security.protocol of the connection is SASL_SSL"),
         ("open", "SASL_PLAINTEXT", "speaks PLAINTEXT, and security.protocol of the connection is SASL_PLAINTEXT"),
-        ("secured", "PLAINTEXT", "speaks SASL_SSL, and security.protocol of the connection is PLAINTEXT"),
-        ("secured", "SASL_PLAINTEXT", "speaks SASL_SSL, and security.protocol of the connection is SASL_PLAINTEXT"),
-        ("secured", "SSL", "speaks SASL_SSL, and security.protocol of the connection is SSL"),
+        ("secured", "PLAINTEXT", "uses SASL_SSL, and security.protocol of the connection is PLAINTEXT"),
+        ("secured", "SASL_PLAINTEXT", "uses SASL_SSL, and security.protocol of the connection is SASL_PLAINTEXT"),
+        ("secured", "SSL", "uses SASL_SSL, and security.protocol of the connection is SSL"),
     ],
 )
 def test_another_protocol_than_the_brokers_speak_is_reported_immediately(kafka, secured, where, protocol, reason):

@@ -81,9 +81,9 @@ def test_what_is_missing_is_listed_and_refused(contexture: Command, storage: Hom
 
     assert done.code == 1
     assert done.out == (
-        "2026-03-01 12:00 to 2026-03-01 13:00: refused, because it cannot be sent whole\n"
-        "  missing: run 2, received between 2026-03-01 12:00:00 and 2026-03-01 12:30:00\n"
-        "2026-03-01 13:00 to 2026-03-01 14:00: nothing of it is archived\n"
+        "2026-03-01 12:00 to 2026-03-01 13:00: refused, because it is incomplete\n  missing: run 2, received between "
+        "2026-03-01 12:00:00 and 2026-03-01 12:30:00\n2026-03-01 13:00 to 2026-03-01 14:00: nothing of it is "
+        "archived\n"
     )
 
 
@@ -151,15 +151,15 @@ def test_replicas_are_warned_of(contexture: Command, storage: Home, tmp_path: Pa
     archived(storage, 1, NOON, "a")
     dates = ("--from", "2026-03-01T12:00", "--to", "2026-03-01T12:00", "--dry-run")
 
-    assert "what the target holds newer is left out" in contexture("backfill", "vehicles", *dates).out
+    assert "records are left out where the target holds newer ones" in contexture("backfill", "vehicles", *dates).out
     over = contexture("backfill", "vehicles", *dates, "--outdated", "send").out
-    assert "warning: old values will come to lie on top of newer ones" in over
+    assert "warning: on compacted topics, old values will replace newer ones" in over
 
 
 @pytest.mark.parametrize(
     ("source", "options", "code", "says"),
     [
-        ("api: ngsi-ld, context: 'https://example.org/c.jsonld'", (), 0, "asked of the source"),
+        ("api: ngsi-ld, context: 'https://example.org/c.jsonld'", (), 0, "requested from the source"),
         ("api: ngsi-ld, context: 'https://example.org/c.jsonld'", ("--replay-from", "archive"), 1, "nothing of it"),
         ("api: ngsiv2", ("--replay-from", "source"), 1, "refused"),
     ],
@@ -221,8 +221,8 @@ def test_an_interval_whose_run_has_not_ended_is_shown_and_nothing_is_started(
     print_text(known, started)
     assert capsys.readouterr().out.splitlines()[::3] == [
         "2026-03-01 12:00 to 2026-03-01 13:00: archive, 1 runs, 2 records",
-        "2026-03-01 13:00 to 2026-03-01 14:00: its run has not ended, and Airflow leaves it out: "
-        "wait for that, then start the backfill again",
+        "2026-03-01 13:00 to 2026-03-01 14:00: its run has not ended, and Airflow leaves it out: wait until it ends, "
+        "then start the backfill again",
     ]
 
 

@@ -169,7 +169,7 @@ def test_the_preview_shows_what_would_go_to_quarantine_and_what_is_only_warned_o
     assert [record["entities"] for record in preview["records"]] == [["car2"], ["car3"]]
     text = run(written("vehicles.yaml", FILE), "--sample", sample)
     assert "to quarantine: car1: number-string: 'speed' should be a JSON number, but is '12'" in text
-    assert "warning geo-legacy: 1 entities; published all the same" in text
+    assert "warning geo-legacy: 1 entities; published anyway" in text
 
 
 def test_entities_may_stand_on_lines_of_their_own(written):

@@ -70,4 +70,4 @@ def test_a_service_that_is_not_there_differs_from_a_broken_source(broker, file, 
     path.write_text(FILE.replace("service: vehicles", "service: vehicle"), encoding="utf-8")
     result = CliRunner().invoke(app, ["check", str(path), "--source", broker.url])
     assert result.exit_code == 0
-    assert "a service that does not exist answers like an empty one" in result.output
+    assert "a broker returns nothing for a service that does not exist" in result.output

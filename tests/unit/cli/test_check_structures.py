@@ -106,7 +106,8 @@ def test_the_preview_of_a_registry_shows_topics_and_what_goes_nowhere(written, r
     assert "18 of 30 structures are selected, for 5 topics" in output
     assert "         6  traffic\n" in output
     assert (
-        "6 go nowhere, for no route selects them: urn:sdmx:org.sdmx.infomodel.codelist.Codelist=CITY.HEALTH" in output
+        "6 are not published, because no route selects them: urn:sdmx:org.sdmx.infomodel.codelist.Codelist=CITY.HEALTH"
+        in output
     )
 
 

@@ -47,8 +47,8 @@ def test_what_is_away_and_may_be_either_is_called_neither(contexture, connect):
     done = contexture("connection", "test", "tried")
     assert done.code == 3
     assert "  reach: failed (" in done.out
-    assert ": nothing answers at http://127.0.0.1:9 (ConnectError)\n    next: start the context broker or" in done.out
-    assert "--kind ngsi or --kind sdmx says which of both it is" in done.out
+    assert ": nothing responds at http://127.0.0.1:9 (ConnectError)\n    next: start the context broker or" in done.out
+    assert "--kind ngsi or --kind sdmx specifies which of the two it is" in done.out
 
 
 PUBLICATION = "name: {name}\nsource: {{kind: {kind}, connection: tried{more}}}\n{topics}"
@@ -59,8 +59,8 @@ PUBLICATION = "name: {name}\nsource: {{kind: {kind}, connection: tried{more}}}\n
     [
         (["sdmx"], "the structure registry at http://127.0.0.1:9 cannot be reached"),
         (["ngsi"], "the context broker at http://127.0.0.1:9 cannot be reached"),
-        (["ngsi", "sdmx"], "nothing answers at http://127.0.0.1:9"),
-        ([], "nothing answers at http://127.0.0.1:9"),
+        (["ngsi", "sdmx"], "nothing responds at http://127.0.0.1:9"),
+        ([], "nothing responds at http://127.0.0.1:9"),
     ],
 )
 def test_publications_say_what_a_connection_leads_to(contexture, connect, monkeypatch, tmp_path, kinds, said):
@@ -219,14 +219,14 @@ def test_which_context_broker_it_is_is_shown(contexture, connect):
         connect(conn_type="http", host=broker.url)
         done = contexture("connection", "test", "tried", "--service", "city")
     assert done.code == 0
-    assert ": scorpio, asked by source.api ngsi-ld\n" in done.out
+    assert ": scorpio, queried by source.api ngsi-ld\n" in done.out
 
 
 def test_an_orion_is_asked_as_one(contexture, connect):
     with TestBroker() as broker:
         connect(conn_type="http", host=broker.url)
         done = contexture("connection", "test", "tried", "--json")
-    assert [step["detail"] for step in json.loads(done.out)["steps"]][1] == "orion, asked by source.api ngsiv2"
+    assert [step["detail"] for step in json.loads(done.out)["steps"]][1] == "orion, queried by source.api ngsiv2"
 
 
 def test_a_broker_that_hides_which_one_it_is_may_speak_either(contexture, connect):
@@ -235,7 +235,7 @@ def test_a_broker_that_hides_which_one_it_is_may_speak_either(contexture, connec
         broker.faults.fail(status=404, path="/actuator")
         connect(conn_type="http", host=broker.url)
         done = contexture("connection", "test", "tried", "--json")
-    assert [step["detail"] for step in json.loads(done.out)["steps"]][1] == "unknown, asked by source.api ngsi-ld"
+    assert [step["detail"] for step in json.loads(done.out)["steps"]][1] == "unknown, queried by source.api ngsi-ld"
 
 
 def test_a_registry_is_known_by_its_product_and_looked_into(contexture, connect):
@@ -250,7 +250,7 @@ def test_a_registry_is_known_by_its_product_and_looked_into(contexture, connect)
         "product": "FMR 12.4.2, flavour fmr; its log lists what changes; "
         "what structures were at any moment can be read",
         "list": "2 structures",
-        "credentials": "taken: structures that only they show: 1",
+        "credentials": "accepted: only with them these structures are visible:  1",
         "structure": f"{SEX} as application/vnd.sdmx.structure+xml;version=2.1: 1,102 bytes",
     }
 

@@ -43,12 +43,12 @@ def test_what_is_missing_is_reported(contexture, folder):
 
 def test_people_read_the_reason_and_the_place():
     assert list(_lines(LETTER)) == [
-        "2026-03-01 12:00:00 UTC: MSG_SIZE_TOO_LARGE by broker, meant for cars, 100 bytes, key car1",
+        "2026-03-01 12:00:00 UTC: MSG_SIZE_TOO_LARGE by broker, intended for cars, 100 bytes, key car1",
         "  too large",
         "  outbox outbox1, shard 2, position 17",
     ]
     assert next(_lines(replace(LETTER, at=None, key=None, value_bytes=None))) == (
-        "at an unknown time: MSG_SIZE_TOO_LARGE by broker, meant for cars, no value, key none"
+        "at an unknown time: MSG_SIZE_TOO_LARGE by broker, intended for cars, no value, key none"
     )
 
 

@@ -91,13 +91,19 @@ def no_driver(patch: Patch) -> None:
             "packages",
             in_the_way,
             "error",
-            "pyspark-connect is installed and does not fit",
+            "pyspark-connect is installed and is not compatible",
             "install again from uv.lock",
         ),
         ("Java", no_java, "error", "no Java 17, 21 or 25 was found", "install one"),
         ("Python of Spark", other_python, "warning", "/opt/elsewhere/python", "leave it out"),
-        ("ports", no_loopback, "error", "cannot reach itself on 127.0.0.1: Operation", "let processes bind and reach"),
-        ("clock", no_time_server, "warning", "nothing keeps this machine's clock right", "follow a time server"),
+        (
+            "ports",
+            no_loopback,
+            "error",
+            "cannot reach itself on 127.0.0.1: Operation",
+            "allow processes to bind and reach",
+        ),
+        ("clock", no_time_server, "warning", "clock is not synchronised", "with a time server"),
         ("storage", full_disk, "warning", "0.0 GiB free", "shorten retention.archive_days"),
         ("storage", slow_clock, "warning", "its clock is 300 s behind", "synchronise both with a time server"),
         ("publications", no_publication, "warning", "there is none in", "write one, or set CONTEXTURE_PUBLICATIONS"),
@@ -132,7 +138,7 @@ def test_files_of_an_earlier_format_are_reported_with_what_to_do(monkeypatch: Pa
 
 @pytest.mark.parametrize(
     ("state", "verdict", "detail"),
-    [(0, "ok", "it follows a time server"), (None, "skipped", "this system does not report")],
+    [(0, "ok", "it is synchronised with a time server"), (None, "skipped", "this system does not report")],
 )
 def test_a_clock_that_is_right_or_unknown_stops_nothing(
     monkeypatch: Patch, state: int | None, verdict: str, detail: str

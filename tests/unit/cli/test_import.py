@@ -73,7 +73,7 @@ def test_a_document_for_scripts(contexture, agent):
     assert document["right"] is True
     assert [publication["name"] for publication in document["publications"]] == ["kafka"]
     assert {each["outcome"] for each in document["parameters"]} == {"kept", "replaced"}
-    assert document["differences"][0]["title"] == "how changes come in"
+    assert document["differences"][0]["title"] == "how changes arrive"
 
 
 def test_a_value_that_was_wrong_shows_in_the_exit_code(contexture, agent):

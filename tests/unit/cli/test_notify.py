@@ -107,7 +107,7 @@ def test_only_publications_in_the_mode_are_notified(file: Path, monkeypatch: pyt
     file.write_text(CARS.replace("notifications", "changes"))
     result = CliRunner().invoke(notify.app, ["serve", str(file)])
     assert isinstance(result.exception, ConfigurationError)
-    assert "takes notifications" in str(result.exception)
+    assert "receives notifications" in str(result.exception)
 
 
 def test_a_token_is_never_an_argument() -> None:

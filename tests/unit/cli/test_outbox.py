@@ -82,7 +82,7 @@ def test_transactions_of_a_registry_are_shown_with_what_they_hold(storage, conte
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"baseline": True}, "what the registry holds is noted as the start; nothing is sent until it changes"),
+        ({"baseline": True}, "what the registry holds is recorded as the start; nothing is sent until it changes"),
         ({"flush": True}, "everything that the registry holds, in one transaction"),
     ],
 )
@@ -122,7 +122,10 @@ def test_the_whole_list_shows_all_ends_in_order(storage, contexture):
 
 def test_an_empty_list_says_so(storage, contexture):
     done = contexture("outbox", "list")
-    assert (done.code, done.out) == (0, "no outbox is pending; --all lists those at their end\n")
+    assert (done.code, done.out) == (
+        0,
+        "no outbox is pending; --all also lists concluded, rejected and abandoned ones\n",
+    )
 
 
 def test_an_unknown_publication_is_named_with_those_there_are(storage, contexture):
@@ -151,7 +154,7 @@ def test_show_prints_collisions_and_what_was_tried_again(storage, contexture):
     found = manifest.model_copy(update={"retried": "outbox9", "skipped_newer": 4, "collisions": 2})
     storage.write(folder.manifest(name), found.to_json())
     out = contexture("outbox", "show", name).out
-    assert "tries again what outbox outbox9 held back; 4 left out, for the target holds newer ones" in out
+    assert "retries what outbox outbox9 quarantined; 4 left out, because the target holds newer ones" in out
     assert "2 events have the topic of another identity: the report shows which" in out
 
 
@@ -163,7 +166,7 @@ def test_show_prints_what_a_backfill_is_of_and_what_it_lacks(storage, contexture
     storage.write(folder.manifest(name), manifest.model_copy(update=backfill).to_json())
     out = contexture("outbox", "show", name).out
     assert "sent again from the archive, to topics that begin with again-; 4 left out" in out
-    assert "missing, and not made up: run 2\n" in out
+    assert "missing, and not replaced: run 2\n" in out
 
 
 def test_show_counts_quarantine_by_rule_with_identities_and_never_bodies(storage, contexture):
@@ -218,7 +221,7 @@ def test_retry_forgets_failed_sends_and_says_how_to_start(storage, contexture):
     storage.publication("vehicles").attempts.keep(failed_send(name, attempt=10))
     done = contexture("outbox", "retry", name)
     assert done.code == 0
-    assert "10 failed sends are forgotten; now start publish_vehicles" in done.out
+    assert "10 failed sends are cleared; now start publish_vehicles" in done.out
     assert storage.publication("vehicles").attempts.of_outbox(name) == ()
 
 
@@ -226,7 +229,7 @@ def test_retry_of_a_backfill_names_its_own_task_for_no_other_run_sends_it(storag
     interval = (datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 2, tzinfo=UTC))
     approved(storage, name="backfill", mode="backfill", interval=interval)
     assert contexture("outbox", "retry", "backfill").out == (
-        "0 failed sends are forgotten; now clear the publish task of its backfill in publish_vehicles: no other run "
+        "0 failed sends are cleared; now clear the publish task of its backfill in publish_vehicles: no other run "
         "sends it\n"
     )
 

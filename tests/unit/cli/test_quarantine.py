@@ -118,12 +118,12 @@ def test_bodies_are_shown_only_when_asked_for(contexture, held):
 
 def test_nothing_held_back_is_said(contexture, tmp_path, monkeypatch):
     monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path))
-    assert contexture("quarantine", "show").out == "nothing is held back in what is kept\n"
+    assert contexture("quarantine", "show").out == "nothing is quarantined in the stored outboxes\n"
 
 
 def test_a_rule_that_holds_nothing_back_says_nothing_of_others(contexture, held):
     shown = contexture("quarantine", "show", "--rule", "number-text").out
-    assert shown == "nothing is held back in what is kept by the rule number-text\n"
+    assert shown == "nothing is quarantined in the stored outboxes by the rule number-text\n"
 
 
 def test_a_publication_or_outbox_that_is_not_there_is_named(contexture, held):
@@ -144,7 +144,7 @@ def test_without_airflows_address_the_command_to_start_is_printed(contexture, he
 
     first, command = done.out.splitlines()
     assert done.code == 0
-    assert first.startswith(f"2 events of outbox {held} can be tried again")
+    assert first.startswith(f"2 events of outbox {held} can be retried")
     *words, conf = shlex.split(command)
     assert words == ["airflow", "dags", "trigger", "publish_vehicles", "--conf"]
     assert json.loads(conf) == {
@@ -185,5 +185,5 @@ def test_what_was_tried_again_is_shown_only_when_asked_for(contexture, held, tmp
     assert contexture("quarantine", "show").out.splitlines()[0] == "vehicles  number-string  1"
     everything = contexture("quarantine", "show", "--all").out.splitlines()
     assert everything[:2] == ["vehicles  bool-string  1", "vehicles  number-string  2"]
-    assert everything.count("  tried again by outbox outbox2") == 2
-    assert "can be tried again" not in contexture("quarantine", "retry", held, "--rule", "bool-string").out
+    assert everything.count("  retried by outbox outbox2") == 2
+    assert "can be retried" not in contexture("quarantine", "retry", held, "--rule", "bool-string").out

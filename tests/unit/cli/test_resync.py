@@ -70,8 +70,8 @@ def test_the_run_has_a_page():
         (401, ConfigurationError, "refuses the token"),
         (403, ConfigurationError, "refuses the token"),
         (404, ConfigurationError, "has no DAG resynchronise"),
-        (422, ConfigurationError, "Airflow answered 422"),
-        (503, RetriableError, "Airflow answered 503"),
+        (422, ConfigurationError, "Airflow responded with 422"),
+        (503, RetriableError, "Airflow responded with 503"),
     ],
 )
 def test_refusals_are_reported_by_their_intent(status, error, says):
@@ -107,7 +107,7 @@ def test_without_an_address_it_says_what_to_set(contexture):
 def test_without_a_user_it_says_what_to_set(contexture, monkeypatch):
     monkeypatch.setenv("CONTEXTURE_AIRFLOW_URL", "http://127.0.0.1:8080")
     done = contexture("resync", "vehicles", "--reason", "x")
-    assert (done.code, "Airflow does not know who asks" in done.err) == (2, True)
+    assert (done.code, "Airflow has no login for this request" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8080", "ftp://host", "http://ops:hunter2@host:8080"])
@@ -123,7 +123,7 @@ def test_an_airflow_that_is_away_gives_exit_code_3(contexture, monkeypatch):
     monkeypatch.setenv("CONTEXTURE_AIRFLOW_TOKEN", "t")
     done = contexture("resync", "vehicles", "--reason", "x")
     assert done.code == 3
-    assert "Airflow at http://127.0.0.1:9 did not answer: ConnectError" in done.err
+    assert "Airflow at http://127.0.0.1:9 did not respond:  ConnectError" in done.err
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -166,9 +166,9 @@ def test_the_command_starts_the_runs_and_names_those_left_out(contexture, server
     done = contexture("resync", "vehicles", "city", "vehicles", "--reason", "topics were deleted")
     assert done.code == 0
     assert done.out == (
-        f"started resynchronise for vehicles, city (full): {server}/dags/resynchronise/runs/manual__1\n"
-        "publish_city is paused and left out; it catches up by its own mode when it is resumed, or in full if it reads "
-        "a registry and that was asked for\n"
+        f"started resynchronise for vehicles, city (full): {server}/dags/resynchronise/runs/manual__1\npublish_city "
+        "is paused and left out; it catches up by its own mode when it is resumed, or in full if it reads a registry "
+        "and a full run was requested\n"
     )
     assert Handler.triggered == [
         {"publications": ["vehicles", "city"], "mode": "full", "reason": "topics were deleted"}
@@ -207,7 +207,7 @@ def test_an_outbox_is_sent_again_by_a_run_where_airflow_is_known(contexture, ser
     storage.publication("vehicles").outboxes.set_status("abcd1234", "approved", reason="good")
     done = contexture("outbox", "retry", "abcd", "--reason", "the broker is back")
     assert done.out == (
-        "0 failed sends are forgotten, and a run was started that sends it first: "
+        "0 failed sends are cleared, and a run was started that sends it first: "
         f"{server}/dags/publish_vehicles/runs/manual__1\n"
     )
     assert Handler.triggered == [{"reason": "the broker is back"}]

@@ -69,7 +69,7 @@ def test_what_was_found_is_shown_before_anything_is_written(read: Written) -> No
     assert said.splitlines()[:8] == [
         "vehicles: 30 records in 2 topics were read",
         "  topic gone does not exist, or this user may not see it",
-        "  12 identities are there that state does not hold (1 it does)",
+        "  12 identities were found that state does not hold (1 it does)",
         """    '["a","/b","car1","car\\\\u001b[2J"]'""",
         "    and 11 more",
         "  of 9 of them the content is known too",

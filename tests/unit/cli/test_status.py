@@ -286,7 +286,7 @@ def test_a_damaged_manifest_of_the_last_outbox_hides_only_what_it_says(storage, 
     done = contexture("status")
     assert done.code == 0
     assert "last concluded: run 1 at 20" in done.out
-    assert "no longer kept" in done.out
+    assert "no longer stored" in done.out
 
 
 def test_records_that_can_never_be_sent_are_counted(storage, contexture, tmp_path):
@@ -305,13 +305,13 @@ def test_records_that_can_never_be_sent_are_counted(storage, contexture, tmp_pat
     row = TransactionRow("vehicles", "first000", 0, 0, TransactionStatus.SENT, 2, 50, 2, None, None, NOON)
     store.set_transaction(row, dead_letters=1)
     line = (
-        "  dead letters in contexture.dead-letter.vehicles: 1 of the last concluded run, 1 of all runs that are kept, "
-        "the last at 2026-03-01 12:00:00 UTC"
+        "  dead letters in contexture.dead-letter.vehicles: 1 of the last concluded run, 1 of all stored runs, the "
+        "last at 2026-03-01 12:00:00 UTC"
     )
     done = contexture("status")
     assert (done.code, line in done.out.splitlines()) == (0, True)
     store.insert_run("vehicles", "run2", run_id="manual__2", mode="full", sequence=2)
     store.set_run_succeeded("vehicles", "run2")
-    assert f"{line}; a full run has tried them again since" in contexture("status").out.splitlines()
+    assert f"{line}; a full run has retried them since" in contexture("status").out.splitlines()
     (vehicles,) = json.loads(contexture("status", "vehicles", "--json").out)["publications"]
     assert vehicles["status"]["dead_letters"]["outstanding"] is False

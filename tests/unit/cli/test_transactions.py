@@ -94,7 +94,7 @@ def test_one_asks_by_what_one_knows(filled, contexture, asked, expected):
 
 def test_that_there_are_more_is_said(filled, contexture):
     done = contexture("transactions", "--last", "2")
-    assert done.out.splitlines()[-1] == "there are more: these are the last 2; --last gives others"
+    assert done.out.splitlines()[-1] == "there are more: these are the last 2; --last shows more"
     assert json.loads(contexture("transactions", "--last", "2", "--json").out)["has_more"] is True
     assert "there are more" not in contexture("transactions", "--last", "3").out
 

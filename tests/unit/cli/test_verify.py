@@ -74,8 +74,8 @@ def test_differences_are_shown_with_what_to_do(capsys: pytest.CaptureFixture[str
     assert "the topics differ from what was sent: 1 missing, of 9 keys" in printed
     assert '  missing: cars ["car1"]: no record has its key' in printed
     assert "  topic vans does not exist, or this user may not see it" in printed
-    assert "  not judged, in motion: 2" in printed
-    assert "next: look at the report" in printed
+    assert "  not compared, in motion: 2" in printed
+    assert "next: read the report" in printed
     assert "mode full" in printed
 
 

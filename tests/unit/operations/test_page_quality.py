@@ -62,7 +62,7 @@ def test_runs_are_listed_the_latest_first_and_drawn_with_the_latest_at_the_right
     assert (by_sequence[1].failed, by_sequence[1].critical) == ((), False)
     assert [(each.title, each.top) for each in found.plots] == [
         ("Events read", 20),
-        ("Quarantined", 4),
+        ("Quarantined by rules", 4),
         ("Warnings of rules", 3),
         ("Failed expectations", 2),
     ]

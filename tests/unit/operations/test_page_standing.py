@@ -129,7 +129,7 @@ def test_the_health_of_a_publication(pointer, latest, pending, dag, expected):
 def test_a_run_that_airflow_ended_without_a_word_is_one_that_stopped():
     judged = assess_health(CONCLUDED, run("running", ended_at=None), [], RESTING)
     assert judged.health == "stopped"
-    assert "see its tasks" in judged.reason
+    assert "check its tasks" in judged.reason
 
 
 PAUSED_RUN = HealthAssessment(

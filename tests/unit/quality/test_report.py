@@ -163,7 +163,7 @@ def test_what_a_backfill_lacks_is_listed() -> None:
     for missing, shown in (((), False), ((lacking, "<b>"), True)):
         summary = StructureSummary(**known, reference_time=NOON, missing=missing)  # type: ignore[arg-type]
         text = render_page(Report(publication, "backfill__1", summary, verdict, [], NOON, 2.34)).decode()
-        assert ("Missing, and not made up" in text) == shown
+        assert ("Missing, and not replaced" in text) == shown
         assert ("<li>transaction 2 of the registry," in text) == shown
         assert ("<li>&lt;b&gt;</li>" in text) == shown
 

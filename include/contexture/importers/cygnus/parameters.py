@@ -259,8 +259,8 @@ class Difference(NamedTuple):
 
 DIFFERENCES: tuple[Difference, ...] = (
     Difference(
-        "how changes come in",
-        "waits for notifications; what comes while it is down is lost",
+        "how changes arrive",
+        "waits for notifications; what arrives while it is down is lost",
         "reads the broker: nothing is missed, but of several changes between two reads only the last is published; "
         "with mode: notifications each is published, and kept on disk until then",
     ),
@@ -323,7 +323,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "names that Kafka refuses",
-        "tried again until batch_ttl, then dropped",
+        "retried until batch_ttl, then dropped",
         "found before anything is sent, and kept in quarantine with the reason",
     ),
     Difference(

@@ -59,7 +59,7 @@ def _head(flow: Flow) -> list[str]:
     doubt = "" if flow.service_known else "; CHANGE IT if your subscriptions use another"
     return [
         f"# Made by `contexture import cygnus` from the sink {flow.sink}.",
-        "# The same topics and lines; what differs on purpose is said by that command and in docs/how-to.",
+        "# The same topics and lines; what differs on purpose is listed by that command and in docs/how-to.",
         f"name: {flow.name}",
         f"description: {quote(f'What the Cygnus sink {flow.sink} published')}",
         'schedule: "*/5 * * * *"  # Cygnus waited for notifications; the broker is read this often',

@@ -97,8 +97,8 @@ def check_connection(
     if fields is None:
         raise ConfigurationError(
             f"there is no connection {connection_id!r} in the environment",
-            next_step=f"set {environment.variable_of(connection_id)} as Airflow has it; one that is kept in Airflow's "
-            "database or a secrets backend can be tested on the page Contexture in Airflow",
+            next_step=f"set {environment.variable_of(connection_id)} as Airflow has it; one that is stored in "
+            "Airflow's database or a secrets backend can be tested on the page Contexture in Airflow",
         )
     return check_connection_fields(
         connection_id,
@@ -179,10 +179,10 @@ def _silent(outcome: CheckOutcome, reason: str) -> CheckOutcome:
     step = CheckStep(
         name="reach",
         passed=False,
-        detail=f"nothing answers at {outcome.target} ({reason})",
+        detail=f"nothing responds at {outcome.target} ({reason})",
         seconds=sum(each.seconds for each in outcome.steps),
         remedy="start the context broker or the structure registry there, or correct the host and port of its "
-        "connection; --kind ngsi or --kind sdmx says which of both it is",
+        "connection; --kind ngsi or --kind sdmx specifies which of the two it is",
     )
     return outcome.model_copy(update={"steps": (step,)})
 
@@ -198,7 +198,7 @@ def settings_of(connection_id: str) -> ClientSettings:
         raise ConfigurationError(
             f"there is no Kafka connection {connection_id!r} in the environment",
             next_step=f"set {environment.variable_of(connection_id)} as Airflow has it, its conn_type kafka (what is "
-            "kept in Airflow's database or a secrets backend is not seen here)",
+            "stored in Airflow's database or a secrets backend is not seen here)",
         )
     return settings(fields)
 

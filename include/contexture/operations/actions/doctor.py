@@ -202,7 +202,7 @@ def _write_and_read(storage: Home) -> float:
     try:
         if storage.read(f"{folder}/try") != b"second" or storage.files(folder) == []:
             raise ConfigurationError(
-                f"{storage.root} does not give back what was just written",
+                f"{storage.root} does not return what was just written",
                 next_step="use a file system or object store that shows a file once it is written",
             )
         return _apart(storage.written_at(folder).get("try"), before, time.time())
@@ -252,13 +252,13 @@ def _tables() -> PointOutcome:
     if url is None:
         return PointOutcome(
             "warning",
-            f"there are none, and never will be: {DATABASE_VARIABLE} is not set, and an object store has no place",
+            f"there are none: {DATABASE_VARIABLE} is not set, and an object store cannot hold them",
             f"set {DATABASE_VARIABLE} to the URL of a PostgreSQL, as the services of Airflow have it",
         )
     found = inspect_schema(url)
     if not found.is_known:
         raise unknown_tables(str(found.found))
-    return PointOutcome("ok", tables.address or "not there yet: the first run makes them")
+    return PointOutcome("ok", tables.address or "not created yet: the first run creates them")
 
 
 def _named_connections() -> dict[str, str]:
@@ -282,10 +282,10 @@ def _connection(connection_id: str, service: str, timeout_seconds: float | None)
             return PointOutcome(
                 "skipped",
                 f"{environment.variable_of(connection_id)} is not set here",
-                "if it is kept in Airflow's database or a secrets backend, test it on the Contexture page",
+                "if it is stored in Airflow's database or a secrets backend, test it on the Contexture page",
             )
         if timeout_seconds is None:
-            return PointOutcome("skipped", "it is there, and was not tried")
+            return PointOutcome("skipped", "it exists, and was not tested")
         from contexture.operations.actions.connection_check import check_connection
 
         return _result_of(check_connection(connection_id, service=service, timeout_seconds=timeout_seconds))
@@ -306,7 +306,7 @@ def _result_of(outcome: CheckOutcome) -> PointOutcome:
 
 def _airflow() -> PointOutcome:
     if not os.environ.get(URL_VARIABLE):
-        return PointOutcome("skipped", f"{URL_VARIABLE} is not set", "set it to look at Airflow's pools and DAGs too")
+        return PointOutcome("skipped", f"{URL_VARIABLE} is not set", "set it to check Airflow's pools and DAGs too")
     airflow = AirflowClient(AirflowCredentials.from_environment())
     missing = sorted(set(POOLS) - airflow.pools())
     if missing:
@@ -317,7 +317,7 @@ def _airflow() -> PointOutcome:
         )
     paused = airflow.is_paused("resynchronise")
     if paused:
-        return PointOutcome("warning", "the DAG resynchronise is paused", "resume it: it starts what is owed a run")
+        return PointOutcome("warning", "the DAG resynchronise is paused", "resume it: it starts the runs that are due")
     return PointOutcome("ok", "its pools are there, and resynchronise is not paused")
 
 
@@ -381,7 +381,7 @@ def _unmet(requirements: list[str] | tuple[()]) -> Iterator[str]:
 
 def _in_the_way() -> Iterator[str]:
     installed = {(distribution.name or "").lower() for distribution in metadata.distributions()}
-    yield from (f"{name} is installed and does not fit" for name in _IN_THE_WAY if name in installed)
+    yield from (f"{name} is installed and is not compatible" for name in _IN_THE_WAY if name in installed)
 
 
 def _java() -> PointOutcome:
@@ -424,7 +424,7 @@ def _ports() -> PointOutcome:
         return PointOutcome(
             "error",
             f"this machine cannot reach itself on 127.0.0.1: {error.strerror or type(error).__name__}",
-            "let processes bind and reach 127.0.0.1: Spark's driver and its workers talk there",
+            "allow processes to bind and reach 127.0.0.1: Spark's driver and its workers communicate there",
         )
 
 
@@ -435,10 +435,11 @@ def _clock() -> PointOutcome:
     if state == _CLOCK_UNKNOWN:
         return PointOutcome(
             "warning",
-            "nothing keeps this machine's clock right, as far as its system knows",
-            "let it follow a time server (chrony, systemd-timesyncd): certificates, tokens and retention go by it",
+            "this machine's clock is not synchronised, as its system reports",
+            "synchronise it with a time server (chrony, systemd-timesyncd): certificates, tokens and retention depend "
+            "on it",
         )
-    return PointOutcome("ok", "it follows a time server")
+    return PointOutcome("ok", "it is synchronised with a time server")
 
 
 def clock_state() -> int | None:

@@ -72,7 +72,7 @@ def run_now(dags: DagControl, publication: str, reason: str, **params: object) -
 def suspend(dags: SuspensionControl, publication: str, reason: str) -> str:
     """Pauses the DAG of a publication; returns the outcome as a sentence."""
     dags.pause(dag_of(publication), True, _require_reason(reason))
-    return "its DAG is paused: no run begins, and one that is on its way pauses when its running tasks end"
+    return "its DAG is paused: no run begins, and one that has begun pauses when its running tasks end"
 
 
 def resume(dags: SuspensionControl, publication: str, reason: str) -> str:
@@ -126,9 +126,7 @@ class SentAgain:
     @property
     def outcome(self) -> str:
         """What was done, and what is left to do."""
-        counted = (
-            "1 failed send is forgotten" if self.forgotten == 1 else f"{self.forgotten} failed sends are forgotten"
-        )
+        counted = "1 failed send is cleared" if self.forgotten == 1 else f"{self.forgotten} failed sends are cleared"
         if self.run is not None:
             return f"{counted}, and a run was started that sends it first"
         if self.is_of_backfill:

@@ -77,18 +77,24 @@ def next_step(found: FoundOutbox, *, backfill: bool, baseline: bool = False) -> 
     """What a person can do about an outbox in its state."""
     outbox, dag = found.status.outbox, f"publish_{found.publication}"
     if found.status.status == "prepared":
-        return f"wait for the quality gate of its run; if that run has ended, start {dag}: it rejects it and reads anew"
+        return (
+            f"wait for the quality gate of its run; if that run has ended, start {dag}: that run rejects this "
+            "outbox and reads the source again"
+        )
     if found.status.status == "approved":
         again = "clear the backfill's publish task" if backfill else f"start {dag}: it sends this outbox first"
         return (
-            f"correct what its tasks report and {again}; to give it up: contexture outbox abandon {outbox} --reason …"
+            f"correct what its tasks report and {again}; to abandon it: contexture outbox abandon {outbox} --reason …"
         )
     if found.status.status == "rejected":
         return f"see the report, correct the source or the publication's quality section, and start {dag}"
     if found.status.status == "abandoned":
         return "nothing: abandoned outboxes are never sent"
     if baseline:
-        return f"nothing: it goes on with the registry's next change; to send all there is, start {dag} in mode full"
+        return (
+            f"nothing: publishing continues with the registry's next change; to send everything, start {dag} in "
+            "mode full"
+        )
     return "nothing: all of it is in Kafka"
 
 

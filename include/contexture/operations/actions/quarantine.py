@@ -44,7 +44,7 @@ class Started:
     def lines(self) -> Iterator[str]:
         events = "1 event" if self.events == 1 else f"{self.events} events"
         if self.run is None:
-            yield f"{events} of outbox {self.outbox} can be tried again; {URL_VARIABLE} is not set, so start it with:"
+            yield f"{events} of outbox {self.outbox} can be retried; {URL_VARIABLE} is not set, so start it with:"
             yield self.command
             return
         yield f"started {self.dag} for {events} of outbox {self.outbox}: {self.page}"

@@ -94,17 +94,17 @@ def _how_lost(ledger: Ledger, store: PublicationStore) -> str:
     committed = frozenset[int]() if seen is None else store.ledger.committed_shards(seen.topic_id)
     status = ledger.status()
     if status.topic_id is None:
-        return "is not there"
+        return "does not exist"
     if seen is not None and seen.topic_id != status.topic_id:
-        return "was removed and made again"
+        return "was deleted and created again"
     if not status.shards:
         return "holds nothing"
     missing = committed - status.shards
     if missing:
         return f"holds nothing of shards {', '.join(map(str, sorted(missing)))}"
     raise ConfigurationError(
-        f"the ledger {ledger.topic} is not lost: it says how far {len(status.shards)} shards got",
-        next_step="nothing: runs go on by it",
+        f"the ledger {ledger.topic} is not lost: it records how far {len(status.shards)} shards got",
+        next_step="nothing: runs continue with it",
     )
 
 
@@ -273,6 +273,6 @@ def _chosen(names: Sequence[str]) -> list[Publication]:
     if missing := [name for name in names if name not in known]:
         raise ConfigurationError(
             f"there is no valid publication file for {', '.join(missing)}",
-            next_step=f"name some of {', '.join(sorted(known))}" if known else f"see the files in {folder}",
+            next_step=f"name some of {', '.join(sorted(known))}" if known else f"check the files in {folder}",
         )
     return [known[name] for name in names or sorted(known)]

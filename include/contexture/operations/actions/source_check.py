@@ -119,9 +119,9 @@ class BrokerCheck:
         started, unreachable, steps = time.monotonic(), False, []
         try:
             flavour, api, clock = identify_broker(broker, self._service)
-            detail, passed = f"its database answers; its clock says {clock.isoformat()}", True
+            detail, passed = f"its database responds; its clock shows {clock.isoformat()}", True
             steps = [
-                CheckStep(name="flavour", passed=True, detail=f"{flavour}, asked by source.api {api}", seconds=0.0)
+                CheckStep(name="flavour", passed=True, detail=f"{flavour}, queried by source.api {api}", seconds=0.0)
             ]
         except ContextureError as error:
             detail, passed, unreachable = str(error), False, isinstance(error, RetriableError)
@@ -255,9 +255,13 @@ class RegistryCheck:
             with _reached(anonymous) as registry:
                 public = set(registry.list_structures(self._media_type).urns)
         except ContextureError:
-            return "taken: without them the registry lists nothing"
+            return "accepted: without them the registry lists nothing"
         more = len(set(held.urns) - public)
-        return f"taken: structures that only they show: {more:,}" if more else "not refused: the public sees the same"
+        return (
+            f"accepted: only with them these structures are visible: {more:,}"
+            if more
+            else "not refused: without them the same structures are visible"
+        )
 
     def _structure(self, registry: FusionRegistry | SdmxRegistry, held: StructureEntry) -> str:
         reason = ""
@@ -266,7 +270,7 @@ class RegistryCheck:
                 found = registry.read_one(urn, self._media_type, Path(folder) / "structure")
                 if isinstance(found, Reply):
                     return f"{urn} as {self._media_type}: {found.size:,} bytes"
-                reason = reason or ("it is gone" if found is None else found.reason)
+                reason = reason or ("it was deleted" if found is None else found.reason)
         raise ConfigurationError(
             f"none of {min(len(held.urns), _AT_MOST_TRIED)} structures comes as {self._media_type}: {reason}",
             next_step="choose a media type that the registry renders",

@@ -91,7 +91,8 @@ def find_source_kind(connection_id: str, fields: ConnectionFields) -> SourceKind
         return target
     if target != "source":
         raise ConfigurationError(
-            f"connection {connection_id!r} has the type {fields.kind!r}, which is none of a broker or registry",
+            f"connection {connection_id!r} has the type {fields.kind!r}, which is not the type of a broker or a "
+            "registry",
             next_step="name a connection of the type http, contexture_ngsi or contexture_sdmx",
         )
     registry = RegistryCheck(connection_id, fields, "", _SECONDS)

@@ -53,7 +53,7 @@ def _sent_to(publication: str, topics: list[str]) -> list[str]:
     if not topics:
         raise ConfigurationError(
             f"publication {publication} has sent to no topic yet",
-            next_step=f"start it, and look at its first run with: contexture status {publication}",
+            next_step=f"start it, and check its first run with: contexture status {publication}",
         )
     return topics
 

@@ -168,5 +168,5 @@ def _connection(publication: Publication, connection_id: str) -> BrokerConnectio
         return environment.context_broker(connection_id, fields)
     found = environment.registry(connection_id)
     if found is None:
-        raise DefectError("a connection that was there is gone", next_step="report this")
+        raise DefectError("a connection that existed was deleted", next_step="report this")
     return found

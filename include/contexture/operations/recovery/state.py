@@ -87,7 +87,8 @@ def _common_beginning(names: set[str]) -> str:
 
 
 _BY_HAND = (
-    "start a full run and look what `contexture verify {name}` finds: what is extra goes only with its topic, by hand"
+    "start a full run, then run `contexture verify {name}`: what it reports as extra is deleted only with its "
+    "topic, by hand"
 )
 
 
@@ -114,7 +115,7 @@ def check_differences(publication: Publication) -> None:
     if publication.source.has_log:
         reason = "one transaction of a registry is never sent in parts: the next run is a full one"
     elif publication.source.mode == "notifications":
-        reason = "it reads notifications alone, and has to read the source whole once"
+        reason = "it receives only notifications, and has to read the whole source once"
     elif content_reader(publication) is None:
         reason = f"values in format {publication.message.format} do not hold what was read"
     else:
@@ -134,8 +135,8 @@ def check_settled(store: PublicationStore) -> None:
     waiting = store.outboxes.pending()
     if waiting:
         raise ConfigurationError(
-            f"outbox {waiting[0].outbox} of publication {store.name} is {waiting[0].status}: what it sends need not "
-            "be in the topics yet",
+            f"outbox {waiting[0].outbox} of publication {store.name} is {waiting[0].status}: its records may not be "
+            "in the topics yet",
             next_step=f"let a run finish it, or abandon it: contexture outbox abandon {waiting[0].outbox} --reason …",
         )
 
@@ -143,9 +144,9 @@ def check_settled(store: PublicationStore) -> None:
 def nothing_sent(publication: str) -> ConfigurationError:
     """The error where the ledger holds nothing, so that no one knows which number comes next."""
     return ConfigurationError(
-        f"the ledger of publication {publication} says that nothing was ever sent",
+        f"the ledger of publication {publication} shows that nothing was ever sent",
         next_step="check that the connection leads to the cluster it was sent to; if the ledger is lost too, start a "
-        f"full run, and look what `contexture verify {publication}` finds extra",
+        f"full run, then run `contexture verify {publication}`, which lists extra records",
     )
 
 
@@ -338,7 +339,8 @@ class Rebuilding:
     def _check_unmoved(self) -> None:
         if self._state.pointer() != self._pointer:
             raise ConfigurationError(
-                f"the state of {self._publication.name} has moved on meanwhile: a run was concluded, or it was rebuilt",
+                f"the state of {self._publication.name} has changed in the meantime: a run was concluded, or it was "
+                "rebuilt",
                 next_step="pause its DAG, wait until nothing of it runs, and rebuild again",
             )
 

@@ -20,7 +20,7 @@ def charts(runs: Sequence[RunReport], many: str) -> tuple[Chart, ...]:
     drawn = [
         _over(f"{many.capitalize()} in the source", runs, lambda run: run.in_source, "pending"),
         _over("Events read", runs, lambda run: run.read, "pending"),
-        _over("Held back by rules", runs, lambda run: run.quarantined, "failed"),
+        _over("Quarantined by rules", runs, lambda run: run.quarantined, "failed"),
         _over("Warnings of rules", runs, lambda run: run.warnings, "waiting"),
         _failures(runs),
         _over("New types of attributes", runs, _new_types, "waiting"),

@@ -15,7 +15,7 @@ from contexture.storage.publication_store import PublicationStore, run_name
 from contexture.storage.shrink_report import ShrinkReport
 from contexture.storage.state import StatePointer
 
-_NO_END = "the latest run is over in Airflow, but said neither that it concluded nor why not: see its tasks"
+_NO_END = "the latest run has ended in Airflow, and recorded neither a conclusion nor an error: check its tasks"
 _HELD = "its DAG is paused: the tasks that run now end, and the rest of the run waits until it is resumed"
 _WAITS = "an approved outbox waits: the next run sends it before it reads anything new"
 _BACKFILL_WAITS = (

@@ -128,7 +128,7 @@ def _counts_of_manifest(store: PublicationStore, outbox: str) -> tuple[int, int]
 def _plots(runs: Sequence[RunQuality]) -> tuple[Chart, ...]:
     return (
         _draw("Events read", [(run, run.read, "pending") for run in runs]),
-        _draw("Quarantined", [(run, run.quarantined, "failed") for run in runs]),
+        _draw("Quarantined by rules", [(run, run.quarantined, "failed") for run in runs]),
         _draw("Warnings of rules", [(run, run.warnings, "waiting") for run in runs]),
         _draw(
             "Failed expectations",

@@ -152,7 +152,7 @@ class _SourceVerification(TopicVerification):
             if not short:
                 return
             walk, counted = short[0]
-            said = f"walk {walk} of the source met {compared.met(walk)} of {counted}"
+            said = f"walk {walk} of the source read {compared.met(walk)} of {counted}"
             self._report(f"{said}, try {number} of {_TRIES}")
         raise self._no_verdict(said)
 
@@ -160,7 +160,7 @@ class _SourceVerification(TopicVerification):
         return RetriableError(
             f"publication {self._publication.name} was not compared, because its source was not read completely: "
             f"{reason}",
-            next_step="verify it again when the source is well, and when less is deleted there",
+            next_step="verify it again when the source responds completely, and when fewer entities are deleted there",
             publication=self._publication.name,
         )
 
@@ -233,7 +233,7 @@ class _SourceVerification(TopicVerification):
         unjudged: Counter[str] = Counter()
         if not suspects:
             return unjudged, []
-        self._report(f"looking again at {len(suspects)} keys")
+        self._report(f"comparing again {len(suspects)} keys")
         places = {suspect.place for suspect in suspects}
         entities = {suspect.place: self._entity(suspect) for suspect in suspects}
         left = []

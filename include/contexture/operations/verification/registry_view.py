@@ -154,8 +154,9 @@ class RegistryView:
             reply = self._registry.read_one(urn, self._media_type, into)
             if reply is None:
                 raise RetriableError(
-                    f"half answer: the registry at {self._registry.address} lists, and then does not hold, {urn}",
-                    next_step="verify again: the registry may have changed meanwhile",
+                    f"incomplete response: the registry at {self._registry.address} lists, and then does not hold, "
+                    f"{urn}",
+                    next_step="verify again: the registry may have changed in the meantime",
                     registry=self._registry.address,
                 )
             found = _artefacts(reply) if isinstance(reply, Reply) else ()
@@ -195,7 +196,7 @@ class RegistryView:
         if time.monotonic() > ends:
             raise RetriableError(
                 f"reading {self._registry.address} takes longer than {self._seconds:g} s",
-                next_step="give it longer by source.walk_deadline_seconds",
+                next_step="raise source.walk_deadline_seconds",
             )
         time.sleep(self._pause_seconds)
 

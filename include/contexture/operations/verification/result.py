@@ -19,9 +19,10 @@ Basis = Literal["keys", "records"]
 Against = Literal["sent", "source"]
 
 WHAT_TO_DO: Final = (
-    "look at the report, find out what else writes to these topics or removed records from them, then start a run of "
-    "the publication in mode full: it sends everything again, and tombstones for what the source no longer holds. What "
-    "is extra and was never the publication's stays until its writer deletes it, or the topic is made anew"
+    "read the report, find out which other program writes to these topics or removed records from them, then start a "
+    "run of the publication in mode full: it sends everything again, and tombstones for what the source no longer "
+    "holds. What is extra and was never the publication's stays until its writer deletes it, or the topic is created "
+    "again"
 )
 
 

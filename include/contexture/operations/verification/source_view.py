@@ -136,5 +136,5 @@ def _unanswerable_structures(publication: SdmxPublication) -> str | None:
     if publication.message.allow_lossy:
         return "it may convert structures (message.allow_lossy), which no longer have the registry's content then"
     if publication.source.media_type is not None and not splittable(publication.source.media_type):
-        return f"structures in {publication.source.media_type} cannot be taken apart"
+        return f"structures in {publication.source.media_type} cannot be split"
     return None

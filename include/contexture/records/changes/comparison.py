@@ -294,10 +294,10 @@ class ShrinkGuard:
         if confirmed or not self.exceeded(vanishing, held):
             return
         raise ConfigurationError(
-            f"{vanishing} of {held} identities are gone from the source, and only {limit} may vanish in one run",
+            f"{vanishing} of {held} identities are missing from the source, and only {limit} may be deleted in one run",
             next_step=(
-                "check whether the source is whole (service, service path and types of the publication, the broker's "
-                "database); if they are really gone, run the publication again with confirm_shrink"
+                "check that the source is complete (service, service path and types of the publication, the broker's "
+                "database); if they were really deleted, run the publication again with confirm_shrink"
             ),
             alert="too much vanished",
             vanishing=vanishing,

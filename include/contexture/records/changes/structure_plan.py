@@ -204,8 +204,8 @@ DUPLICATE = "duplicate"
 _USUAL_GUARD = ShrinkGuard(0.2, 10)
 _CONTRADICTION = "the registry shows other content for the same URN in one snapshot"
 _SEE_REGISTRY = (
-    "check whether the registry is whole, and what source.select and the rights of the connection leave of it; if "
-    "they are really gone, run the publication again with confirm_shrink"
+    "check that the registry is complete, and what source.select and the rights of the connection select of it; if "
+    "they were really deleted, run the publication again with confirm_shrink"
 )
 
 
@@ -342,7 +342,7 @@ def _check_absence(vanishing: int, held: int, run: StructureRun, *, is_empty: bo
     if run.confirmed:
         return 0
     if run.stops_emptying and vanishing and is_empty:
-        raise _shrink_error("the registry shows none", vanishing, held, "and an empty answer deletes nothing")
+        raise _shrink_error("the registry shows none", vanishing, held, "and an empty response deletes nothing")
     if not run.guard.exceeded(vanishing, held):
         return 0
     if run.stops_shrinking:
@@ -369,7 +369,7 @@ def _check_topics(
     topics |= {record.topic for transaction in transactions for record in transaction.records}
     if clashes := find_clashes(topics):
         raise ConfigurationError(
-            f"Kafka takes {' and '.join(clashes[0])} for one topic, because they differ only in dots and underscores"
+            f"Kafka takes {' and '.join(clashes[0])} as one topic, because they differ only in dots and underscores"
             + (f"; there are {len(clashes) - 1} more such" if len(clashes) > 1 else ""),
             next_step="write topics of this publication's routes that differ in more",
             topics=", ".join(clashes[0]),

@@ -298,7 +298,7 @@ def test_a_run_that_concludes_meanwhile_is_not_written_over(city: City) -> None:
 
     with rebuilding(city.storage.publication(city.owner.name), city.owner, city.topics, ["cars"]) as (made, _):
         state.commit(concluded.model_copy(update={"sequence": 9}))
-        with pytest.raises(ConfigurationError, match="the state of vehicles has moved on meanwhile"):
+        with pytest.raises(ConfigurationError, match="the state of vehicles has changed in the meantime"):
             made.write()
 
     assert city.pointer.sequence == 9
@@ -313,7 +313,7 @@ def test_nor_is_one_that_concludes_while_rows_are_written(city: City, monkeypatc
         city.storage.publication("vehicles").state.commit(concluded)
 
     monkeypatch.setattr(recovery, "write_rows", write)
-    with pytest.raises(ConfigurationError, match="the state of vehicles has moved on meanwhile"):
+    with pytest.raises(ConfigurationError, match="the state of vehicles has changed in the meantime"):
         city.rebuilt()
 
     assert city.pointer == concluded

@@ -173,7 +173,7 @@ def test_a_walk_that_meets_less_than_is_counted_is_tried_again_and_gives_no_verd
     source = MemorySource(a="1", b="2")
     source.passed_over = {"b"}
 
-    with pytest.raises(RetriableError, match="walk 0 of the source met 1 of 2"):
+    with pytest.raises(RetriableError, match="walk 0 of the source read 1 of 2"):
         city.compared(source)
     source.after_walk = lambda: source.passed_over.clear()
 

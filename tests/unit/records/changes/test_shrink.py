@@ -27,9 +27,11 @@ def test_more_than_the_limit_stops_the_run_and_says_what_to_do():
         GUARD.check(201, 1000, confirmed=False)
 
     assert stopped.value.message == (
-        "201 of 1000 identities are gone from the source, and only 200 may vanish in one run"
+        "201 of 1000 identities are missing from the source, and only 200 may be deleted in one run"
     )
-    assert stopped.value.next_step.endswith("if they are really gone, run the publication again with confirm_shrink")
+    assert stopped.value.next_step.endswith(
+        "if they were really deleted, run the publication again with confirm_shrink"
+    )
     assert stopped.value.context == {
         "alert": "too much vanished",
         "vanishing": 201,

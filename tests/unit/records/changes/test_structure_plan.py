@@ -305,7 +305,7 @@ def test_more_than_may_vanish_stops_the_run_unless_a_person_confirms(many):
 
 
 def test_an_empty_snapshot_deletes_nothing_however_little_is_held():
-    with pytest.raises(ConfigurationError, match="an empty answer deletes nothing"):
+    with pytest.raises(ConfigurationError, match="an empty response deletes nothing"):
         planned([], had(A="a"), proves_absence=True)
     assert sent(planned([], had(A="a"), proves_absence=True, confirmed=True)) == [(None, "-X:A(1.0)>t")]
 
