@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
+from message_catalogue import messages_page
 from pydantic.fields import FieldInfo
 from typer.main import get_command
 
@@ -40,6 +41,7 @@ def pages() -> dict[str, str]:
         "publication.md": publication_page(),
         "row-rules.md": rules_page(),
         "kafka-errors.md": errors_page(),
+        "messages.md": messages_page(GENERATED),
     }
 
 

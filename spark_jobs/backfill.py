@@ -27,7 +27,7 @@ def backfill(order: StageOrder, prepare_history: Callable[[], Manifest]) -> Mani
     wanted, keeps_history = order.replay.replay_from, order.publication.source.keeps_history
     if wanted == "source" and not keeps_history:
         raise ConfigurationError(
-            f"{_source(order)} keeps no history, so an interval cannot be sent again from it",
+            f"{_source(order)} stores no history, so that an interval cannot be sent again from it",
             next_step="backfill with replay_from: archive",
             publication=order.publication.name,
         )

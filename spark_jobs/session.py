@@ -46,7 +46,7 @@ def to_contexture_error(error: BaseException) -> ContextureError:
         )
     return DefectError(
         f"the stage job failed unexpectedly: {type(error).__name__}: {_first_line(text)}",
-        next_step="read the log of the stage task; if it is not the machine's fault, report it with that log",
+        next_step="read the log of the stage task; if the machine is not the cause, report it with that log",
     )
 
 

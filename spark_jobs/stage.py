@@ -51,7 +51,7 @@ def _run_pipeline(order: StageOrder, watch: Stopwatch) -> Manifest:
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the job; returns the exit code: 0, or 1 when the result is an error."""
-    parser = argparse.ArgumentParser(prog="stage", description="read, prepare and judge one run of a publication")
+    parser = argparse.ArgumentParser(prog="stage", description="read, prepare and check one run of a publication")
     parser.add_argument("--order", required=True, help="address of the order file")
     folder, name = parser.parse_args(arguments).order.rsplit("/", 1)
     order = StageOrder.from_file(FileTree(folder), name)

@@ -24,12 +24,12 @@ def retry_policy() -> ExceptionRetryPolicy:
                 "contexture.errors.RetriableError",
                 action=RetryAction.RETRY,
                 retry_delay=RETRY_DELAY,
-                reason="the outside world was not ready",
+                reason="a system that the task needs was not ready",
             ),
             RetryRule(
                 [f"contexture.errors.{name}" for name in _NEEDS_A_PERSON],
                 action=RetryAction.FAIL,
-                reason="trying again cannot help; the error says what to do",
+                reason="a retry cannot help; the error names the next step",
             ),
         ]
     )
@@ -73,7 +73,7 @@ def mode_param() -> Param:
 
 def reason_param() -> Param:
     """Why a person started a run."""
-    return Param(None, type=["null", "string"], title="Reason", description="Kept with the run")
+    return Param(None, type=["null", "string"], title="Reason", description="Stored with the run")
 
 
 def replay_params() -> dict[str, Param]:
@@ -84,32 +84,32 @@ def replay_params() -> dict[str, Param]:
             type="string",
             enum=list(REPLAY_FROM),
             title="Backfill: from where",
-            description="archive: what was sent then; source: what the source itself keeps of that time (a registry's "
-            "log, a broker's history); auto: the archive where it holds the whole interval, else the source. "
-            f"{BACKFILL_FORM}",
+            description="archive: what was sent at that time; source: what the source itself stores of that time (a "
+            "registry's log, a broker's history); auto: the archive where it holds the whole interval, "
+            f"else the source. {BACKFILL_FORM}",
         ),
         "replay_incomplete": Param(
             "refuse",
             type="string",
             enum=["refuse", "send"],
             title="Backfill: if something is missing",
-            description="refuse: an interval that is there in part fails and lists what is missing; send: what is "
-            f"there is sent. {BACKFILL_FORM}",
+            description="refuse: an incomplete interval fails and lists what is missing; send: what exists is sent. "
+            f"{BACKFILL_FORM}",
         ),
         "replay_outdated": Param(
             "skip",
             type="string",
             enum=["skip", "send"],
             title="Backfill: old values on compacted topics",
-            description="skip: what the target holds newer is left out; send: old values come to lie on top of newer "
-            f"ones. {BACKFILL_FORM}",
+            description="skip: records are left out where the target holds newer ones; send: old values replace "
+            f"newer ones. {BACKFILL_FORM}",
         ),
         "topic_prefix": Param(
             None,
             type=["null", "string"],
             pattern=TOPIC_PREFIX_PATTERN,
             title="Backfill: to other topics",
-            description="Prefix of the name of every topic, so that the live ones are left alone; empty for none. "
+            description="Prefix of the name of every topic, so that the live ones are not changed; empty for none. "
             f"{BACKFILL_FORM}",
         ),
     }
@@ -124,7 +124,7 @@ def run_params() -> dict[str, Param]:
             False,
             type="boolean",
             title="Confirm shrinking",
-            description="Let more vanish from the source than source.shrink_limit allows",
+            description="Allow more deletions than source.shrink_limit",
         ),
         "republish": Param(
             False,
@@ -136,15 +136,15 @@ def run_params() -> dict[str, Param]:
             None,
             type=["null", "string"],
             title="Retry a quarantine",
-            description="Id of an outbox (or of a run): what its rules held back is tried again instead of reading the "
-            "source",
+            description="Id of an outbox (or of a run): what its rules quarantined is retried, and the source is not "
+            "read",
         ),
         "retry_rules": Param(
             [],
             type="array",
             items={"type": "string"},
             title="Only of these rules",
-            description="With a quarantine to retry: only what one of these rules held back; empty: everything",
+            description="With a quarantine to retry: only what one of these rules quarantined; empty: everything",
         ),
         **replay_params(),
         "dry_run": Param(

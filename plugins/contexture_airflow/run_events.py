@@ -25,7 +25,7 @@ from contexture_airflow.metrics import count_failure, count_sent
 from contexture_airflow.run import RunPlan, RunRequest
 
 _SUPERSEDED = "a later outbox was sent before it"
-_NOT_CONCLUDED = "nothing was concluded: it was a dry run, or its outbox was given up or overtaken"
+_NOT_CONCLUDED = "nothing was concluded: it was a dry run, or its outbox was abandoned or overtaken"
 _SKIPPED = "in Kafka already when this send began"
 
 

@@ -51,7 +51,7 @@ class SparkSubmission:
             raise ConfigurationError(
                 f"the Spark connection {spark_connection_id!r} says deploy-mode cluster, which would put the source's "
                 "secrets on a command line",
-                next_step="remove deploy-mode from its extra: the driver then runs beside the task",
+                next_step="remove deploy-mode from its extra: the driver then runs on the task's machine",
                 connection=spark_connection_id,
             )
         return cls(

@@ -111,7 +111,7 @@ class NgsiDataSource(DataSource):
         described = os.environ.get(CONNECTION_VARIABLE)
         if not described:
             raise ConfigurationError(
-                "the ngsi source does not know its context broker",
+                "the ngsi source has no context broker",
                 next_step=f"set the option url, or set {CONNECTION_VARIABLE} to the JSON of a connection",
             )
         return BrokerConnection.from_json(described)

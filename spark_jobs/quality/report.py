@@ -34,7 +34,7 @@ def describe_outcome(outcome: ExpectationRun, summary: RunSummary) -> ObservedRe
         success=raised is None and bool(outcome.document["success"]),
         on=expected.on,
         description=expected.description,
-        observed="could not be judged" if raised else _observed(outcome, summary),
+        observed="could not be checked" if raised else _observed(outcome, summary),
         raised=_short(raised) if raised else None,
     )
     return ObservedResult(result, () if raised else tuple(_examples(outcome.document)))

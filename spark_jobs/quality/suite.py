@@ -186,10 +186,10 @@ def run_expectations(publication: Publication) -> Iterator[Expected]:
     age = quality.fresh_within_seconds if isinstance(quality, EntityQuality) else None
     sentence = f"the number of {many} in the source is {in_words(volume)}"
     yield _SUMMARY.critical("volume", BETWEEN, "in_source", sentence, **volume)
-    sentence = f"row rules refuse at most {share:.4g} of the {many}"
+    sentence = f"row rules quarantine at most {share:.4g} of the {many}"
     yield _SUMMARY.critical("quarantined-share", BETWEEN, "quarantined_share", sentence, max_value=share)
     if subject_of(publication) is STRUCTURES:
-        sentence = f"at least {1 - share:.4g} of the structures that were asked for are accepted"
+        sentence = f"at least {1 - share:.4g} of the structures that were requested are accepted"
         yield _SUMMARY.warning("accepted-share", BETWEEN, "accepted_share", sentence, min_value=1 - share)
     yield from _rule_expectations(publication)
     if age is not None:

@@ -199,7 +199,8 @@ def check_task_results(found: int, expected: int, what: str) -> None:
     """
     if found != expected:
         raise RetriableError(
-            f"{found} of {expected} {what} are seen: the storage does not list at once what other processes wrote",
+            f"{found} of {expected} {what} are visible: the storage does not immediately list what other processes "
+            "wrote",
             next_step="retry the task; if it fails again, move CONTEXTURE_HOME to a storage that lists files as soon "
             "as they are written (a network share: mount it so that folders are not cached)",
         )

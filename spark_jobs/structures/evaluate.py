@@ -112,7 +112,7 @@ def find_conversion(publication: SdmxPublication, options: StructureRuleOptions)
 INEXPRESSIBLE = Violation(
     "inexpressible", "warning", "the registry has it, and cannot write it in the format of source.media_type"
 )
-URN_MISSING = Violation("urn-missing", "error", "nothing says which structure it is")
+URN_MISSING = Violation("urn-missing", "error", "it is not known which structure it is")
 _LONGEST_REASON = 200
 _EMPTY = Violation("unreadable", "error", "the row has no body")
 _VERDICTS = {"delete": ChangeKind.DELETE, "present": ChangeKind.PRESENT, "inexpressible": ChangeKind.PRESENT}

@@ -59,8 +59,8 @@ def check_no_pending_outbox(registry: Registry, selectors: Sequence[Selector], s
     raise RetriableError(
         f"another instance has published this registry up to transaction {sent_to} of {log.newest}, but not all "
         "that came after it",
-        next_step="wait until it has, and this run records what is there; if that instance is gone, start a run in "
-        "mode full",
+        next_step="wait until it has, and this run records what is there; if that instance does not exist any more, "
+        "start a run in mode full",
         registry=registry.address,
     )
 
@@ -195,7 +195,7 @@ def land_refused(context: ReadContext, urns: Sequence[str], watermark: str | Non
     names = [name for name in map(same_artefact, urns) if name in listed.selected and name not in later]
     context.queries.append(f"{len(names)} of {len(urns)} structures that were refused")
     _log.info(
-        "%d of %d structures are read again; the others are gone, or the next run reads them", len(names), len(urns)
+        "%d of %d structures are read again; the others were deleted, or the next run reads them", len(names), len(urns)
     )
     gone = context.read_singly(listed.selected[name] for name in names)
     _check_unchanged(context, names, after)
@@ -223,12 +223,12 @@ def _changed_after(context: ReadContext, after: int | None) -> frozenset[str]:
     log = context.registry.transactions(after)
     if log.gap_until is not None:
         raise ConfigurationError(
-            f"the registry's log no longer has all that happened after transaction {after}", next_step=_RUN_FIRST
+            f"the registry's log no longer contains everything after transaction {after}", next_step=_RUN_FIRST
         )
     if reached(log, after) < log.newest:
         raise RetriableError(
-            f"the registry has made transaction {log.newest}, and its log does not have it yet",
-            next_step="clear the task in a while",
+            f"the registry has made transaction {log.newest}, and its log does not contain it yet",
+            next_step="clear the task after a few minutes",
         )
     return frozenset(changed_urns(log.transactions))
 

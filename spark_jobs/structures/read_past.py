@@ -113,7 +113,7 @@ def land_past(
     registry = context.registry
     if not registry.has_log:
         raise NoLogError(
-            f"the registry at {registry.address} has no log that could be sent again",
+            f"the registry at {registry.address} has no log from which an interval could be sent again",
             next_step="backfill an interval that is archived",
         )
     period = registry.period(*interval)

@@ -216,7 +216,7 @@ class _Reader:
         try:
             self._land_all(query, reply)
         except StructureMessageError as error:
-            _log.warning("the reply to %s breaks off: %s", query.selection, error)
+            _log.warning("the reply to %s ended early: %s", query.selection, error)
 
     def _land_all(self, query: BulkQuery, reply: Reply) -> None:
         with reply.path.open("rb") as stream:

@@ -206,8 +206,8 @@ def test_the_error_of_the_last_attempt_names_what_sends_the_outbox(tmp_path):
             build_shard_attempts(storage.publication("vehicles"), name, 0, owner).after(AWAY)
         next_steps.append(raised.value.next_step)
     assert next_steps == [
-        "fix the cause and clear the publish task of this backfill: it alone sends this outbox, with all its "
-        "attempts. Last cause: wait",
+        "fix the cause and clear the publish task of this backfill: it alone sends this outbox, with all its attempts "
+        "available again. Last cause: wait",
         "fix the cause and start a new run, or wait for the scheduled one: it sends this outbox first, with all its "
-        "attempts. Last cause: wait",
+        "attempts available again. Last cause: wait",
     ]

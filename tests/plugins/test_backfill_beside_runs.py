@@ -112,7 +112,7 @@ def test_an_earlier_value_that_may_lie_on_a_newer_one_is_corrected_by_a_full_run
     assert beside.live.sent == [OLD, row, OLD]
     reason = beside.storage.publication("vehicles").state.pointer().full_run_due
     assert reason is not None
-    assert reason.endswith("was sent beside other runs, and may have put earlier values on top of theirs")
+    assert reason.endswith("was sent in parallel with other runs, and may have replaced their values by earlier ones")
     assert beside.next_mode() == "full"
 
 

@@ -260,7 +260,7 @@ def test_a_reason_is_one_line_whatever_was_sent(browser, home):
 
 def test_suspending_says_that_a_run_on_its_way_waits(browser, home):
     path = "publications/vehicles/actions/suspend"
-    assert "the tasks that run now go on to their end, and the rest waits until then" in browser.get(path).text
+    assert "the tasks that run now continue to their end, and the rest waits until then" in browser.get(path).text
     browser.confirm(path)
     assert actions(home)[0][4] == (
         "its DAG is paused: no run begins, and one that has begun pauses when its running tasks end"
@@ -431,7 +431,7 @@ def test_where_no_deletions_are_held_up_none_are_confirmed(browser, home):
     begun(home, "run2", ends=True)
     answer = browser.confirm(SHRINK)
     assert (answer.status_code, browser.api.asked) == (409, [])
-    assert "no deletions are held up that could be confirmed" in answer.text
+    assert "no deletions wait for confirmation" in answer.text
 
 
 @pytest.mark.parametrize(("ends", "mode"), [(False, "changes"), (True, "backfill")])
@@ -462,7 +462,7 @@ def test_the_replica_is_verified_where_there_is_a_dag_for_it(browser, home):
 @pytest.mark.parametrize(
     ("status", "shown", "words"),
     [
-        (403, 403, "Airflow does not let you do this with publish_vehicles"),
+        (403, 403, "Airflow does not allow you to do this with publish_vehicles"),
         (404, 409, "Airflow has no DAG publish_vehicles"),
         (400, 409, "Airflow responded with 400"),
         (500, 409, "Airflow responded with 500"),

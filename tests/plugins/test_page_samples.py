@@ -74,7 +74,7 @@ def test_samples_are_named_and_batched_as_a_run_would(home, browser):
 
 
 def test_without_what_was_read_there_are_no_samples(browser):
-    assert "nothing that was read is kept" in browser.get("publications/vehicles/samples").text
+    assert "nothing that was read is stored" in browser.get("publications/vehicles/samples").text
     assert "the target holds no structure" in browser.get("publications/structures/samples").text
 
 
@@ -110,7 +110,7 @@ def test_brokers_that_can_not_be_asked_are_a_problem_on_the_page(browser, monkey
     assert "there is no Airflow connection" in browser.get("publications/vehicles/topics/drift/plan").text
     monkeypatch.setattr(fragments, "_AT_ONCE", fragments.BoundedSemaphore(1))
     assert fragments._AT_ONCE.acquire(blocking=False)
-    assert "are being asked already" in browser.get("publications/vehicles/topics/drift/plan").text
+    assert "are being queried already" in browser.get("publications/vehicles/topics/drift/plan").text
 
 
 def test_quality_over_time_is_drawn_without_any_script_or_style(home, browser):

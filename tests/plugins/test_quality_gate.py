@@ -95,7 +95,7 @@ def test_a_dry_run_of_a_baseline_says_what_it_would_note(storage: Home) -> None:
     noted = manifest.model_copy(update={"baseline": True, "source_count": 12})
     storage.write(PublicationPaths("vehicles").manifest(manifest.outbox), noted.to_json())
     assert gate.apply_verdict(manifest, dry_run=True) == []
-    assert gate.log == ["dry run: 12 structures would be noted, and nothing sent: it is the first run"]
+    assert gate.log == ["dry run: 12 structures would be recorded, and nothing sent: it is the first run"]
 
 
 def test_the_run_after_a_rejection_sends_none_of_it(storage: Home) -> None:
@@ -153,7 +153,7 @@ def test_an_outbox_at_its_end_is_not_judged_again(storage: Home) -> None:
 def test_an_outbox_that_another_instance_overtook_is_abandoned(storage: Home) -> None:
     gate = Gate(storage, superseded=True)
     manifest = outbox(storage, VEHICLES, 1, [records("car1")])
-    with pytest.raises(ConfigurationError, match="came too late"):
+    with pytest.raises(ConfigurationError, match="is too late"):
         gate.apply_verdict(manifest)
     assert gate.status(manifest) == "abandoned"
 
@@ -174,7 +174,7 @@ def test_a_dry_run_of_a_backfill_reports_what_is_missing_left_out_and_where_it_g
     )
     assert gate.apply_verdict(manifest, dry_run=True) == []
     assert gate.log == [
-        "sent again from the archive: what was sent then",
+        "sent again from the archive: what was sent at that time",
         "to topics that begin with again-",
         *(f"missing, and not replaced: {each}" for each in lacking[:20]),
         "and 2 more are missing",
@@ -189,8 +189,8 @@ def test_old_values_over_newer_ones_are_warned_of(storage: Home) -> None:
     gate = Gate(storage)
     gate.apply_verdict(replayed(storage, replayed_from="source", sends_outdated=True))
     assert gate.log[:2] == [
-        "sent again from what the source keeps of that time",
-        "old values come to lie on top of newer ones on compacted topics, as replay_outdated: send asks for",
+        "sent again from what the source stores of that time",
+        "on compacted topics, old values replace newer ones, because replay_outdated is send",
     ]
 
 

@@ -70,7 +70,7 @@ def test_a_publication_in_mode_full_is_full_from_the_first_run_on() -> None:
 
 def test_the_plan_says_why_nothing_is_sent(storage: Home) -> None:
     assert planned(storage).why == (
-        "the first run notes what the registry holds and sends nothing (resync.on_startup is pending)"
+        "the first run records what the registry holds and sends nothing (resync.on_startup is pending)"
     )
 
 

@@ -89,7 +89,7 @@ def test_changes_for_one_cluster_are_not_sent_to_another(storage: Home) -> None:
     with pytest.raises(ConfigurationError, match="made for another Kafka cluster") as refused:
         send_shard(storage.publication(manifest.publication), manifest, 0, elsewhere, attempts(storage))
     assert (elsewhere.sent, elsewhere.ledger_topic) == ([], None)
-    assert "start a new run: it gives this outbox up and sends everything" in refused.value.next_step
+    assert "start a new run: it abandons this outbox and sends everything" in refused.value.next_step
     back = FakeTarget(topics={"cars"})
     assert send_shard(storage.publication(manifest.publication), manifest, 0, back, attempts(storage)).records_sent == 1
 

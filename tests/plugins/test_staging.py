@@ -101,7 +101,7 @@ def test_a_job_without_an_answer_leaves_one(storage: Home) -> None:
         read_staged_outbox(storage.publication(order.publication), order, SUBMIT_FAILED)
     result = StageResult.model_validate_json(storage.read(FOLDER.result("run3")))
     assert result.error is not None
-    assert result.error["message"] == "the Spark job ended without an answer"
+    assert result.error["message"] == "the Spark job ended without a result"
 
 
 def test_a_job_that_found_no_room_for_its_answer_is_reported_as_a_full_disk(storage: Home) -> None:
@@ -132,7 +132,7 @@ def test_a_retry_keeps_what_was_read(storage: Home) -> None:
 
 def test_a_run_that_is_over_is_not_staged_again(storage: Home) -> None:
     storage.publication("vehicles").state.commit(StatePointer(sequence=3, outbox="outbox3"))
-    with pytest.raises(ConfigurationError, match="run 3 is over"):
+    with pytest.raises(ConfigurationError, match="run 3 has ended"):
         place(storage)
 
 

@@ -183,7 +183,7 @@ def test_transactions_are_cut_as_the_publication_says_and_the_watermark_moves_wi
 
 def test_a_backfill_is_refused_with_what_to_do_instead(home: Audit) -> None:
     interval = (NOON, NOON + timedelta(minutes=5))
-    with pytest.raises(ConfigurationError, match=r"not sent again by intervals\. Next: start a run in mode full"):
+    with pytest.raises(ConfigurationError, match=r"cannot be sent again by intervals\. Next: start a run in mode full"):
         home.staged(*home.planned("run1", interval=interval))
 
 

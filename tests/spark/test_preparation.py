@@ -616,7 +616,7 @@ def test_an_event_that_a_storage_does_not_list_yet_is_not_left_unsent(
         return assembled(spark, context)
 
     monkeypatch.setattr(prepare, "assemble", listed_late)
-    with pytest.raises(RetriableError, match="0 of 2 rendered events are seen"):
+    with pytest.raises(RetriableError, match="0 of 2 rendered events are visible"):
         runs.prepare([car(1, 10), car(2, 20)])
     monkeypatch.setattr(prepare, "assemble", assembled)
     assert sent_speeds(runs.again("run1"), runs) == [("car1", 10), ("car2", 20)]

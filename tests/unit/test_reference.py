@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from textwrap import dedent
@@ -33,11 +34,15 @@ def generator() -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
     return module
 
 
-@pytest.mark.parametrize("name", ["commands.md", "publication.md", "row-rules.md", "kafka-errors.md"])
+@pytest.mark.parametrize("name", ["commands.md", "publication.md", "row-rules.md", "kafka-errors.md", "messages.md"])
 def test_generated_pages_are_up_to_date(name):
     assert (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8") == generator().pages()[name]
 

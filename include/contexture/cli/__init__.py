@@ -27,8 +27,8 @@ COMMANDS = {
     "notify": ("contexture.cli.notify", "Receive notifications of context brokers, without Airflow."),
     "outbox": ("contexture.cli.outbox", "Show outboxes, send one again, or abandon one."),
     "transactions": ("contexture.cli.transactions", "Show the status of each Kafka transaction."),
-    "quarantine": ("contexture.cli.quarantine", "Show what the row rules refused."),
-    "dead-letters": ("contexture.cli.dead_letters", "Show what can never be sent, and why."),
+    "quarantine": ("contexture.cli.quarantine", "Show what the row rules quarantined."),
+    "dead-letters": ("contexture.cli.dead_letters", "Show the records that can never be sent, and why."),
     "models": ("contexture.cli.models", "Copy JSON Schemas that entities are validated against."),
     "resync": ("contexture.cli.resync", "Start publications again, through Airflow."),
     "backfill": (

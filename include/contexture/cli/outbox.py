@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Look at outboxes, send one again, or give one up. Exit codes: 0 done; 2 there is no such outbox or its state "
-    "does not allow this; 3 the storage did not answer.",
+    help="Show outboxes, send one again, or abandon one. Exit codes: 0 done; 2 there is no such outbox or its state "
+    "does not allow this; 3 the storage did not respond.",
 )
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id of an outbox, or its first four characters or more.")]

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Show what row rules refused, and process it again. Exit codes: 0 done; 2 there is no such publication or "
-    "outbox, or nothing to try; 3 the storage or Airflow did not answer.",
+    help="Show what row rules quarantined, and process it again. Exit codes: 0 done; 2 there is no such publication "
+    "or outbox, or nothing to retry; 3 the storage or Airflow did not respond.",
 )
 
 

@@ -82,6 +82,6 @@ def _next(publication: str, *, writes: bool, only_differences: bool) -> str:
         return "nothing was written"
     mode = "" if only_differences else " --mode full"
     return (
-        f"written; resume the DAG and start two runs: contexture resync {publication}{mode} --reason …, then see "
+        f"written; resume the DAG and start two runs: contexture resync {publication}{mode} --reason …, then run "
         f"contexture verify {publication}"
     )

@@ -57,7 +57,7 @@ _KEPT: Final = (
     "Nothing is lost: what is in Kafka stays there and is not sent twice, and what is not yet there waits in the "
     "outbox."
 )
-_WAITS: Final = f"{_KEPT} The next run sends it before it reads anything new, with all its attempts."
+_WAITS: Final = f"{_KEPT} The next run sends it before it reads anything new, with all its attempts available again."
 _BACKFILL_WAITS: Final = (
     f"{_KEPT} The backfill's own run alone sends it, with all its attempts, when its publish task is cleared. The "
     "other runs of the publication continue."
@@ -66,9 +66,9 @@ _NOTHING_WAITS: Final = (
     "Nothing waits to be sent. What earlier runs sent stays in Kafka as it is; the next run reads the source anew."
 )
 _SAFE: Final[Mapping[AlertKind, str]] = {
-    AlertKind.FORCED_STOP: f"{_WAITS} Until then nothing after it is sent, so that the order stays right.",
-    AlertKind.CRITICAL_EXPECTATION: "Nothing of this run was sent, and it never will be: the outbox is rejected. The "
-    "topics hold what earlier runs sent.",
+    AlertKind.FORCED_STOP: f"{_WAITS} Until then nothing after it is sent, so that the order stays correct.",
+    AlertKind.CRITICAL_EXPECTATION: "Nothing of this run was sent or will be sent: the outbox is rejected. The topics "
+    "hold what earlier runs sent.",
     AlertKind.SHRINK_GUARD: "Nothing was sent and nothing deleted: the topics hold what earlier runs sent, also of "
     "what is missing in the source now.",
     AlertKind.QUESTION: "Nothing of this run was sent and nothing deleted: it waits, and holds no slot. Without an "
@@ -78,10 +78,10 @@ _SAFE: Final[Mapping[AlertKind, str]] = {
     "deleted: the topics keep their earlier records.",
     AlertKind.INCOMPLETE: "New and changed entities are sent, and nothing is deleted by mistake. What is "
     "deleted in the source stays in the topics until a read is complete again.",
-    AlertKind.TOPIC_REMOVED: "State, outboxes and archive are as they were. A full run makes the topic again and sends "
-    "everything that the source holds; where this run is none, the next one is.",
-    AlertKind.LATE: "Nothing is lost or skipped: the run continues, unless the publication is suspended, and "
-    "what it sends arrives later than you wanted.",
+    AlertKind.TOPIC_REMOVED: "State, outboxes and archive are as they were. A full run makes the topic again and "
+    "sends everything that the source holds; if this run is not a full one, the next one is.",
+    AlertKind.LATE: "Nothing is lost or skipped: the run continues, unless the publication is suspended, and what it "
+    "sends arrives later than configured.",
 }
 
 

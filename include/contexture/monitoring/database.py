@@ -126,7 +126,7 @@ def _parsed(given: str) -> URL:
         return make_url(given)
     except ArgumentError:
         raise ConfigurationError(
-            f"{DATABASE_VARIABLE} holds no database URL",
+            f"{DATABASE_VARIABLE} is not a database URL",
             next_step="write it as postgresql+psycopg2://user:password@host:5432/name or sqlite:////folder/file.sqlite",
         ) from None
 

@@ -126,7 +126,7 @@ class Publish(PublicationModel):
         10, description="With on_failure: dead-letter: more records of one run and shard that cannot be sent stop it"
     )
     broker_wait_seconds: Annotated[Count, ChangesNoRecord("how long a sender waits")] = Field(
-        300, description="How long a broker may be away before batch_ttl counts"
+        300, description="How long brokers may be unreachable before batch_ttl counts"
     )
     broker_list: Annotated[Text | None, _EFFECTLESS] = Field(
         None,

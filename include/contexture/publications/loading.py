@@ -365,14 +365,14 @@ def _covered_paths(data: object, publication: NgsiPublication) -> Iterator[Model
     used = publication.source.service_path
     for path in dict.fromkeys(map(fields.check_service_path, written if isinstance(written, list) else ())):
         if path not in used:
-            message = f"the service path {path} lies inside another one: it is read once, with that one"
+            message = f"the service path {path} is inside another one: it is read once, with that one"
             yield ModelProblem(("source", "service_path"), message, "leave it out")
 
 
 def _vague_deletions(publication: NgsiPublication) -> Iterator[ModelProblem]:
     missing = records.indistinguishable_parts(publication)
     if publication.source.detect_deletions and publication.message.key != KEY_NONE and missing:
-        message = f"a tombstone with `key: {publication.message.key}` does not say which identity is gone"
+        message = f"a tombstone with `key: {publication.message.key}` does not show which identity was deleted"
         hint = f"they may differ in {', '.join(sorted(missing))}: use `key: identity`, or `detect_deletions: false`"
         yield ModelProblem(("message", "key"), message, hint)
 

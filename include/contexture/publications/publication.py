@@ -83,7 +83,7 @@ class Notify(PublicationModel):
     notifiers: Annotated[tuple[NotifierCall, ...], ChangesNoRecord("who is alerted")] = Field(
         (), description="Notifiers of Airflow, called beside the mail: each with `notifier` and `arguments`"
     )
-    published_within_minutes: Annotated[Positive | None, ChangesNoRecord("who hears of delays")] = Field(
+    published_within_minutes: Annotated[Positive | None, ChangesNoRecord("who is alerted about delays")] = Field(
         None, description="Alert when a run has not concluded so long after it was queued; null: never"
     )
 
@@ -163,7 +163,9 @@ class Publication(PublicationModel):
     message: Message = Field(Message.model_construct(), description="The form of records")
     publish: Publish = Field(Publish.model_construct(), description="How records are sent")
     quality: Quality = Field(Quality.model_construct(), description="Which data may pass")
-    resync: Resync = Field(Resync.model_construct(), description="What a start and a change of the file send")
+    resync: Resync = Field(
+        Resync.model_construct(), description="What a start of Contexture and a change of the file send"
+    )
     retention: Retention = Field(Retention.model_construct(), description="How long runs are stored")
     notify: Notify = Field(Notify.model_construct(), description="Who is alerted about failures and delays")
 
@@ -273,7 +275,9 @@ class OperationsPublication(Publication):
     topics: EventTopics = Field(EventTopics.model_construct(), description="Where records go")
     message: EventMessage = Field(EventMessage.model_construct(), description="The form of records")
     publish: EventPublish = Field(EventPublish.model_construct(), description="How records are sent")
-    resync: EventResync = Field(EventResync.model_construct(), description="What a start and a change of the file send")
+    resync: EventResync = Field(
+        EventResync.model_construct(), description="What a start of Contexture and a change of the file send"
+    )
 
     def has_meaning(self, section: str, key: str) -> bool:
         """Whether a key that all publications have means something for Contexture's own events."""

@@ -38,10 +38,10 @@ from contexture.publications.fields import (
 )
 from contexture.publications.source import Names
 
-_QUARANTINES = ChangesNoRecord("what is held back")
-_OUTBOX_ID = ChangesNoRecord("what is held back; outbox ids cover it")
+_QUARANTINES = ChangesNoRecord("what is quarantined")
+_OUTBOX_ID = ChangesNoRecord("what is quarantined; outbox ids cover it")
 _STOPS = ChangesNoRecord("what stops a run")
-_BOTH = ChangesNoRecord("what is held back or stops a run")
+_BOTH = ChangesNoRecord("what is quarantined or stops a run")
 
 COMMON: Final = frozenset({"severity", "notes", "mostly"})
 """Arguments that any of them may be given; `mostly`: what share of rows has to hold."""
@@ -248,7 +248,7 @@ class EntityQuality(Quality):
         False, description="A DateTime may be an interval, start/end"
     )
     models: Annotated[dict[str, Text], _OUTBOX_ID] = Field(
-        {}, description="JSON Schema that entities of a type must fit, by type: a path from this file's folder"
+        {}, description="JSON Schema that entities of a type must match, by type: a path from this file's folder"
     )
     model_documents: Annotated[SkipJsonSchema[dict[str, str]], _OUTBOX_ID] = Field(
         {}, description="Contents of models; never written"

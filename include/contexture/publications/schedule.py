@@ -44,7 +44,7 @@ def check(expression: object) -> object:
     try:
         moments.get_next(datetime)
     except CroniterError as error:
-        raise ValueError(f"the schedule {expression!r} never comes true: no such day in these months") from error
+        raise ValueError(f"the schedule {expression!r} never occurs: no such day in these months") from error
     return expression
 
 

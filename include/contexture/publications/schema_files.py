@@ -152,8 +152,8 @@ def _target(source: Path, address: str, files: SchemaFiles) -> Path:
         found = beside if beside.is_file() else None
     if found is None:
         raise MissingSchemaError(
-            f"{source.name} refers to {address}, which no file below {files.folder.name}/ is",
-            "copy models with `contexture models vendor`, which takes along what they refer to",
+            f"{source.name} refers to {address}, which is not a file below {files.folder.name}/",
+            "copy models with `contexture models vendor`, which also copies what they refer to",
         )
     return found.resolve()
 

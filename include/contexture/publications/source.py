@@ -63,7 +63,9 @@ def _check_query(query: str) -> str:
             raise ValueError(f"{statement.strip()!r}: a walk of the source needs {name[1]} for itself; leave it out")
         # Measured: `q=dateExpires` matches nothing and `q=!dateExpires` everything, without an error.
         if statement.strip().removeprefix("!") in _BUILTINS:
-            raise ValueError(f"brokers answer {statement.strip()!r} wrongly without an error: compare it with a value")
+            raise ValueError(
+                f"brokers evaluate {statement.strip()!r} wrongly without an error: compare it with a value"
+            )
     return query
 
 

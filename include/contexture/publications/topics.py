@@ -134,23 +134,25 @@ class EntityTopics(Topics):
         "none", description="cygnus-2.19: grouping and mappings name with the quirks of that release"
     )
     enable_grouping: Annotated[Flag, _NAMES] = Field(False, description="Apply grouping_rules (Cygnus)")
-    grouping_rules: Annotated[Text | None, ChangesNoRecord("where the rules lie; their contents count")] = Field(
+    grouping_rules: Annotated[Text | None, ChangesNoRecord("where the file of rules is; its contents count")] = Field(
         None, description="File of grouping rules (Cygnus), from this file's folder"
     )
     grouping_rules_content: Annotated[SkipJsonSchema[Text | None], _NAMES] = Field(
         None, description="Its contents; never written"
     )
     enable_name_mappings: Annotated[Flag, _NAMES] = Field(False, description="Apply name_mappings (Cygnus)")
-    name_mappings: Annotated[Text | None, ChangesNoRecord("where the mappings lie; their contents count")] = Field(
+    name_mappings: Annotated[Text | None, ChangesNoRecord("where the file of mappings is; its contents count")] = Field(
         None, description="File of name mappings (Cygnus), from this file's folder"
     )
     name_mappings_content: Annotated[SkipJsonSchema[Text | None], _NAMES] = Field(
         None, description="Its contents; never written"
     )
-    collision: Annotated[Literal["warn", "quarantine"], ChangesNoRecord("what is held back; outbox ids cover it")] = (
+    collision: Annotated[Literal["warn", "quarantine"], ChangesNoRecord("what is quarantined; outbox ids cover it")] = (
         Field(
             "warn",
-            description="An entity whose topic is another's: warn: is counted and sent; quarantine: is refused",
+            description=(
+                "An entity whose topic is another's: warn: it is counted and sent; quarantine: it goes to quarantine"
+            ),
         )
     )
     topics: Annotated[TopicNames, _NAMES] = Field(

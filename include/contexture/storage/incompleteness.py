@@ -78,8 +78,8 @@ def _cause(landing: LandingManifest) -> tuple[str, str]:
     if seen < landing.source_count:
         return (
             f"the last read found {seen} of the {landing.source_count} entities that the broker counts",
-            "find what shortens the broker's responses (a proxy, its database, its log of errors) and for "
-            "source.walk_deadline_seconds, then start a run in mode full; where nothing is deleted in the source, set "
+            "check what shortens the broker's responses (a proxy, its database, its log of errors), and "
+            "source.walk_deadline_seconds; then start a run in mode full; where nothing is deleted in the source, set "
             "source.detect_deletions to false",
         )
     return (

@@ -126,9 +126,9 @@ def describe_error(error: object) -> tuple[str, str]:
 # A run that failed sent its alert when it failed, and one that has ended needs none.
 _UNDER_WAY: Final = frozenset({"queued", "running"})
 _LATE_NEXT: Final = (
-    "see in the run which task is red, waits or still runs, and read the reason in its log. Usual reasons are a slow "
-    "source, brokers that are away, a full pool, and runs that wait for each other. A run of a suspended publication "
-    "waits until the publication is resumed"
+    "find in the run which task is red, waits or still runs, and read the reason in its log. Usual reasons are a slow "
+    "source, brokers that do not respond, a full pool, and runs that wait for each other. A run of a suspended "
+    "publication waits until the publication is resumed"
 )
 
 

@@ -40,7 +40,7 @@ def _kafka() -> dict[str, Any]:
                 "SASL mechanism", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI"
             ),
             "ssl.ca.location": _text("Authorities (path of a PEM file)"),
-            "ssl.certificate.location": _text("Our certificate (path of a PEM file)"),
+            "ssl.certificate.location": _text("Client certificate (path of a PEM file)"),
             "ssl.key.location": _text("Its key (path of a PEM file)"),
             "ssl.key.password": _secret("Password of the key"),
             "message.max.bytes": _number("Largest record, bytes"),
@@ -84,12 +84,12 @@ def _of_http(host: str, port: str) -> dict[str, Any]:
 def _access() -> dict[str, Any]:
     return {
         "authentication": _choice("Authentication", "basic", "oauth2", "keyrock"),
-        "token": _secret("Bearer token that does not end"),
-        "token_url": _text("Where tokens are given (oauth2, keyrock)"),
+        "token": _secret("Bearer token that does not expire"),
+        "token_url": _text("Where tokens are issued (oauth2, keyrock)"),
         "client_id": _text("Client id (oauth2)"),
         "client_secret": _secret("Client secret (oauth2)"),
         "scope": _text("Scope (oauth2)"),
-        "timeout_seconds": _number("Time for an answer, seconds"),
+        "timeout_seconds": _number("Time to wait for a response, seconds"),
     }
 
 

@@ -35,7 +35,7 @@ def defer_send_errors(operator: BaseOperator, send: Callable[[], Result]) -> Res
     except SendLaterError as later:
         from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 
-        operator.log.info("%s; the task gives its slot back until then", later)
+        operator.log.info("%s; the task frees its slot until then", later)
         operator.defer(trigger=DateTimeTrigger(moment=later.at), method_name="resume")
 
 

@@ -37,7 +37,7 @@ def ask_about_shrinking(context: Context, publication: Publication, vanishing: S
 
     from contexture_airflow.steps.shrink_approval import APPROVE, REJECT, compose_question
 
-    reason = Param("", type="string", title="Reason", description="Kept with the run")
+    reason = Param("", type="string", title="Reason", description="Stored with the run")
     upsert_hitl_detail(
         ti_id=context["task_instance"].id,
         options=[APPROVE, REJECT],
@@ -89,7 +89,7 @@ class StagePublicationOperator(SparkSubmitOperator):
             vanishing = find_shrink_question(store, self.publication, plan.run, error)
             if vanishing is None:
                 raise
-            self.log.warning("%s; the task waits for an answer, and gives its slot back until then", error.message)
+            self.log.warning("%s; the task waits for an answer, and frees its slot until then", error.message)
         waits = ask_about_shrinking(context, self.publication, vanishing)
         alert_question(store, self.publication, vanishing, context, self.log)
         raise waits
@@ -123,7 +123,9 @@ class StagePublicationOperator(SparkSubmitOperator):
         with record_source_read(store.home, self.publication, order.run, self.log.warning):
             staged = read_staged_outbox(store, order, failure)
         if failure is not None:
-            self.log.warning("the Spark job had answered before its process failed: what it prepared is whole")
+            self.log.warning(
+                "the Spark job had reported its result before its process failed: what it prepared is complete"
+            )
         self.log.info("outbox %s, %s records, report %s", staged.outbox, staged.records, staged.report)
         return dict(staged.to_xcom())
 

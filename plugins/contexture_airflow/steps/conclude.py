@@ -44,11 +44,13 @@ def conclude_run(
     target = target_for(publication, manifest.interval)
     check_cluster(store, manifest, target)
     if not conclude_outbox(store, manifest, publication, target, now=now, report=report):
-        report(f"a later outbox was sent before {staged.outbox}: abandoned, nothing is owed")
+        report(f"a later outbox was sent before {staged.outbox}: abandoned, no full run is required")
         return None
     found = store.outbox(manifest.outbox).dead_letters()
     if found.count:
-        report(f"{found.count} records can never be sent and are in {publication.dead_letter_topic}: see why there")
+        report(
+            f"{found.count} records can never be sent and are in {publication.dead_letter_topic}: read the reason there"
+        )
     return counts(manifest, found)
 
 
@@ -75,7 +77,8 @@ def conclude_outbox(
     check_sent_topics(store, manifest, target, report)
     if _may_have_undone(store, manifest, publication):
         reason = (
-            f"backfill {manifest.outbox} was sent beside other runs, and may have put earlier values on top of theirs"
+            f"backfill {manifest.outbox} was sent in parallel with other runs, and may have replaced their "
+            "values by earlier ones"
         )
         require_full_run(store, reason)
     before = store.state.pointer().concluded_at

@@ -28,7 +28,7 @@ def plan_first_run(publication: Publication, request: RunRequest) -> tuple[Mode,
     if request.mode == "auto" and publication.source.mode == "full":
         return "full", "the publication's own mode"
     policy = publication.resync.on_startup
-    return "changes", f"the first run notes what the registry holds and sends nothing (resync.on_startup is {policy})"
+    return "changes", f"the first run records what the registry holds and sends nothing (resync.on_startup is {policy})"
 
 
 def is_baseline(publication: Publication, pointer: StatePointer, mode: Mode) -> bool:
@@ -126,7 +126,7 @@ def decide(
     if request.retry_quarantine is not None:
         return _retry(pointer, request.retry_quarantine)
     if pointer.full_run_due:
-        return "full", f"a full run is owed: {pointer.full_run_due}"
+        return "full", f"a full run is required: {pointer.full_run_due}"
     if pointer.outbox is None:
         return plan_first_run(publication, request)
     if elsewhere and publication.source.has_log:
@@ -174,7 +174,7 @@ def _retry(pointer: StatePointer, outbox: str) -> tuple[Mode, str]:
             "nothing was published yet, so there is nothing to compare quarantined events with",
             next_step="start a run without retry_quarantine: it reads everything anyway",
         )
-    return "changes", f"what {outbox} holds back is tried again"
+    return "changes", f"what {outbox} quarantined is retried"
 
 
 def find_difference(pointer: StatePointer, own_fingerprint: str, target: Target) -> str | None:

@@ -114,7 +114,7 @@ class ShardAttempts:
         # Never longer than was to be waited then: a clock that was ahead and is set right would hold it up till then.
         rest = min(known.next_at - now, known.next_at - known.failed_at)
         if rest > timedelta(0):
-            self._report(f"shard {self._shard}: {known.describe()}, as noted before; waiting the rest")
+            self._report(f"shard {self._shard}: {known.describe()}, as recorded before; waiting for the rest")
             self._later_if_long(now + rest, rest)
             self._sleep(rest.total_seconds())
 
@@ -198,7 +198,10 @@ class ShardAttempts:
         return AttemptsUsedUpError(
             f"batch_ttl is used up after {attempts} attempts, and outbox {self._outbox} stays approved: "
             f"{failure.message}",
-            next_step=f"fix the cause and {self._then}, with all its attempts. Last cause: {failure.next_step}",
+            next_step=(
+                f"fix the cause and {self._then}, with all its attempts available again. Last cause: "
+                f"{failure.next_step}"
+            ),
             outbox=self._outbox,
             shard=self._shard,
             alert=AlertKind.RETRIES_USED_UP,
@@ -351,10 +354,10 @@ def _check_policy(target: Target, policy: str | None) -> None:
         return
     topic = target.names().ledger_topic
     raise KafkaConfigurationError(
-        f"the ledger {topic} has cleanup.policy={policy}: Kafka will remove rows that say what was sent, and it would "
-        "be sent twice",
-        next_step=f"kafka-configs --alter --entity-type topics --entity-name {topic} "
-        f"--add-config cleanup.policy={_COMPACTED}, then clear the task: it says whether rows are lost",
+        f"the ledger {topic} has cleanup.policy={policy}: Kafka will delete rows that record what was sent, and it "
+        "would be sent twice",
+        next_step=f"kafka-configs --alter --entity-type topics --entity-name {topic} --add-config "
+        f"cleanup.policy={_COMPACTED}, then clear the task: it reports whether rows are lost",
         topic=topic,
     )
 
@@ -434,9 +437,9 @@ def check_cluster(store: PublicationStore, manifest: Manifest, target: Target) -
     if was_made_for_other_cluster(store, manifest, target):
         raise ConfigurationError(
             f"outbox {manifest.outbox} was made for another Kafka cluster than the connection names now, which may "
-            "lack all that it does not hold",
-            next_step="start a new run: it gives this outbox up and sends everything; or let the connection name that "
-            "cluster again and clear the task",
+            "lack earlier records",
+            next_step="start a new run: it abandons this outbox and sends everything; or enter that cluster in the "
+            "connection again and clear the task",
             outbox=manifest.outbox,
         )
 

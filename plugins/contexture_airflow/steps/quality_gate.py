@@ -18,19 +18,19 @@ from contexture_airflow.steps.topic_watch import record_topics
 _PREVIEWED_TOPICS = 20
 _MISSING_SHOWN = 20
 _REPLAYED_FROM = {
-    "archive": "the archive: what was sent then",
-    "source": "what the source keeps of that time",
+    "archive": "the archive: what was sent at that time",
+    "source": "what the source stores of that time",
     None: "what was prepared by an earlier version",
 }
-_REVIEW = "see the data quality report; correct the source or the publication's quality section, then start a new run"
+_REVIEW = "read the data quality report; correct the source or the publication's quality section, then start a new run"
 _EMPTY_REGISTRY = (
     "check that source.select names agencies and structures as the registry has them, and that the connection's user "
     "may see them, then start a new run; if there may be none, set quality.minimum_entities to 0"
 )
 _EMPTY_SOURCE = (
-    "a broker answers so for a service that does not exist, too: check that source.service, service_path and types "
-    "are spelt as the broker has them (contexture check shows what it answers), and start a new run; if the source "
-    "may be empty, set quality.minimum_entities to 0"
+    "a broker also returns nothing for a service that does not exist: check that source.service, service_path and "
+    "types are spelt as at the broker (contexture check shows its response), and start a new run; if the source may "
+    "be empty, set quality.minimum_entities to 0"
 )
 
 
@@ -86,9 +86,9 @@ def _set_log_start(store: PublicationStore, manifest: Manifest, target: Target) 
     if sent_to < newest and (seen_from is None or sent_to < seen_from):
         raise RetriableError(
             f"another instance has published this registry up to transaction {sent_to}, and the registry is at "
-            f"{newest}: an instance that begins now would leave out what lies between",
-            next_step="wait until the other instance has published it and start a new run; where no other one runs any "
-            "more, or what lies between is not selected, start a run in mode full",
+            f"{newest}: an instance that begins now would leave out the transactions in between",
+            next_step="wait until the other instance has published it and start a new run; where no other one runs "
+            "any more, or they are not selected, start a run in mode full",
             outbox=manifest.outbox,
         )
 
@@ -107,7 +107,7 @@ def describe_replay(manifest: Manifest, publication: Publication) -> Iterator[st
     if manifest.skipped_newer:
         yield f"{manifest.skipped_newer} records are left out, because the target holds something newer"
     if publication.topics.keep == "latest" and manifest.sends_outdated and not manifest.topic_prefix:
-        yield "old values come to lie on top of newer ones on compacted topics, as replay_outdated: send asks for"
+        yield "on compacted topics, old values replace newer ones, because replay_outdated is send"
 
 
 def _claim(
@@ -120,8 +120,8 @@ def _claim(
         return
     store.outboxes.set_status(manifest.outbox, "abandoned", reason="a later outbox was sent before it")
     raise ConfigurationError(
-        f"outbox {manifest.outbox} came too late: a later one was sent already",
-        next_step="nothing, if another instance publishes this too; else start a new run",
+        f"outbox {manifest.outbox} is too late: a later one was sent already",
+        next_step="do nothing if another instance publishes this too; otherwise start a new run",
         outbox=manifest.outbox,
         alert=AlertKind.OVERTAKEN,
     )
@@ -154,7 +154,7 @@ def _check_open(outboxes: Outboxes, manifest: Manifest) -> None:
     status = outboxes.status(manifest.outbox).status
     if status not in {"prepared", "approved"}:
         raise ConfigurationError(
-            f"outbox {manifest.outbox} is {status} already, and that is final",
+            f"outbox {manifest.outbox} is {status} already, which is final",
             next_step="start a new run, or clear this one from settle on, so that the source is read anew",
             outbox=manifest.outbox,
         )
@@ -203,7 +203,7 @@ def _counted(critical: int) -> str:
 
 def _preview(manifest: Manifest, topics: dict[str, int], report: ProgressCallback) -> None:
     if manifest.baseline:
-        report(f"dry run: {manifest.source_count} structures would be noted, and nothing sent: it is the first run")
+        report(f"dry run: {manifest.source_count} structures would be recorded, and nothing sent: it is the first run")
         return
     report(f"dry run: {manifest.records} records would go to {len(topics)} topics")
     for topic, records in list(topics.items())[:_PREVIEWED_TOPICS]:

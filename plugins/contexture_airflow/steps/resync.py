@@ -105,7 +105,7 @@ def starts_by_hand(
         raise ConfigurationError(
             f"there is no publication {', '.join(unknown)}", next_step=f"choose among: {', '.join(known) or 'none'}"
         )
-    return [RunStart(name, mode, reason or "asked for by hand") for name in wanted]
+    return [RunStart(name, mode, reason or "requested by hand") for name in wanted]
 
 
 def choose_strongest(starts: Iterable[RunStart]) -> list[RunStart]:

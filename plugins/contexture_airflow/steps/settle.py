@@ -65,7 +65,7 @@ def _finish_leftovers(
             continue
         if status.status == "prepared":
             outboxes.set_status(status.outbox, "rejected", reason="its run ended before the quality gate")
-            report(f"outbox {status.outbox} was prepared and never judged: rejected")
+            report(f"outbox {status.outbox} was prepared, but its quality was never checked: rejected")
         else:
             report(f"outbox {status.outbox} was approved and not concluded: finishing it first")
             _finish(store, manifest, target_for, report, events)

@@ -36,7 +36,7 @@ def place_order(
     run, pointer = store.run(plan.run), store.state.pointer()
     if plan.mode != "backfill" and plan.sequence <= pointer.sequence:
         raise ConfigurationError(
-            f"run {plan.sequence} is over: it, or one after it, is concluded",
+            f"run {plan.sequence} has ended: it, or a later one, is concluded",
             next_step="start a new run, or clear this one from settle on, so that it gets a new number",
             publication=publication.name,
         )
@@ -85,7 +85,7 @@ def read_staged_outbox(store: PublicationStore, order: PlacedOrder, submit_failu
     if result is None:
         raise _write_missing_result(store, order) from submit_failure
     if result.outbox is None or result.sequence is None:
-        raise DefectError("the Spark job answered without an outbox", next_step="report this", run=order.run)
+        raise DefectError("the Spark job reported no outbox", next_step="report this", run=order.run)
     return StagedOutbox(
         publication=order.publication,
         run=order.run,
@@ -110,7 +110,7 @@ def _write_missing_result(store: PublicationStore, order: PlacedOrder) -> Retria
         RetriableError: there is no room for that: then there was none for the job's own answer, and that is the reason.
     """
     error = RetriableError(
-        "the Spark job ended without an answer",
+        "the Spark job ended without a result",
         next_step="read the log above: memory, Java, or the connection to the Spark master",
         publication=order.publication,
     )

@@ -57,8 +57,8 @@ def stage_operations(
 def _check_possible(request: RunRequest) -> None:
     if request.interval is not None:
         raise ConfigurationError(
-            "what Contexture itself did is not sent again by intervals",
-            next_step="start a run in mode full: it sends all that the operational tables still hold",
+            "what Contexture itself did cannot be sent again by intervals",
+            next_step="start a run in mode full: it sends all that the operational tables still contain",
         )
 
 

@@ -68,7 +68,8 @@ def find_publication(name: str) -> Publication:
     found = {publication.name: publication for publication in publications()}
     if name not in found:
         raise ConfigurationError(
-            f"there is no publication {name!r}", next_step="start the DAG again: its file is gone or no longer good"
+            f"there is no publication {name!r}",
+            next_step="start the DAG again: its file was deleted or is no longer valid",
         )
     return found[name]
 

@@ -107,7 +107,7 @@ def _resynchronise(asked: ActionRequest) -> ActionResult:
         raise ConfigurationError("the publication is suspended, and would be left out", next_step="resume it first")
     started = interventions.resynchronise(asked.dags, [asked.publication], mode="full", reason=asked.form.reason)
     if started.paused:
-        return ActionResult("it is suspended and was left out: resume it, and ask again")
+        return ActionResult("it is suspended and was left out: resume it, and start this again")
     # The run that was started is one of another DAG, whose id leads nowhere here.
     return ActionResult(f"a full run is being started by run {started.run} of {interventions.RESYNCHRONISE}")
 
@@ -166,30 +166,30 @@ ACTIONS: Final[Mapping[str, Action]] = {
     ),
     "suspend": Action(
         "Suspend",
-        "No further run begins until the publication is resumed. Of a run that is on its way, the tasks that run "
-        "now go on to their end, and the rest waits until then.",
+        "No further run begins until the publication is resumed. Of a run that has begun, the tasks that run now "
+        "continue to their end, and the rest waits until then.",
         _suspend,
         needs_file=False,
     ),
     "resume": Action(
         "Resume",
-        "Runs begin again by the publication's schedule, the latest that was missed at once. A run that was paused, "
-        "or was started meanwhile, goes on first.",
+        "Runs begin again by the publication's schedule, the latest missed one immediately. A run that was paused, or "
+        "was started in the meantime, continues first.",
         _resume,
         needs_file=False,
     ),
     "retry-outbox": Action(
         interventions.SEND_AGAIN,
-        "The failed sends of the outbox are forgotten, and a run begins that sends the rest of it at once, from the "
-        "ledger's position, with all its attempts. For an outbox of a backfill no run begins: its own run alone sends "
-        "it, when its publish task is cleared.",
+        "The failed sends of the outbox are cleared, and a run begins that sends the rest of it immediately, from the "
+        "ledger's position, with all its attempts available again. For an outbox of a backfill no run begins: its own "
+        "run alone sends it, when its publish task is cleared.",
         _retry_outbox,
         while_suspended=_WAITS,
         of_outbox=True,
     ),
     "abandon-outbox": Action(
         interventions.ABANDON,
-        "The rest of the outbox is never sent, but for what a task is sending at this moment. What is in Kafka already "
+        "The rest of the outbox is never sent, except what a task is sending at this moment. What is in Kafka already "
         "stays there, and the publication's next run is a full one, unless it is an outbox of a backfill.",
         _abandon,
         of_outbox=True,
@@ -197,24 +197,24 @@ ACTIONS: Final[Mapping[str, Action]] = {
         is_grave=True,
     ),
     "retry-quarantine": Action(
-        "Try quarantined events again",
-        "A run begins that tries what the rules held back, instead of reading the source. What passes now is "
-        "published, unless the target holds something newer; what is refused again stays, with its new reason.",
+        "Retry quarantined events",
+        "A run begins that retries what the rules quarantined, instead of reading the source. What passes now is "
+        "published, unless the target holds something newer; what is quarantined again stays, with its new reason.",
         _retry_quarantine,
         while_suspended=_WAITS,
         of_outbox=True,
     ),
     "confirm-shrink": Action(
-        "Confirm that much is gone",
-        "A run begins that may delete more than source.shrink_limit allows. It reads the source again: what it then "
-        "misses for the second time is deleted from the topics.",
+        "Confirm many deletions",
+        "A run begins that may delete more than source.shrink_limit allows. It reads the source again: what is "
+        "missing for the second time is deleted from the topics.",
         _confirm_shrink,
         while_suspended=_WAITS,
         is_grave=True,
     ),
     "verify": Action(
         "Verify the replica",
-        "The topics are read back and compared with what the target should hold. Nothing is changed.",
+        "The topics are read back and compared with what the target should contain. Nothing is changed.",
         _verify,
     ),
 }
@@ -283,15 +283,15 @@ def find_shrink_report(sources: Sources, name: str) -> ShrinkReport | None:
 def _one_step(outbox: str) -> str:
     # It becomes part of a path.
     if not outbox.isalnum():
-        raise ConfigurationError("there is no such outbox", next_step="choose one of the publication's page")
+        raise ConfigurationError("there is no such outbox", next_step="choose one on the publication's page")
     return outbox
 
 
 router = APIRouter(default_response_class=HTMLResponse)
 log = logging.getLogger(__name__)
 
-STALE: Final = "this form was shown too long ago, or to another user: look at it again, and confirm it"
-NOTHING_HELD_UP: Final = "no deletions are held up that could be confirmed"
+STALE: Final = "this form was shown too long ago, or to another user: open it again, and confirm it"
+NOTHING_HELD_UP: Final = "no deletions wait for confirmation"
 Filled = Annotated[SubmittedForm, Depends(read_form)]
 
 
@@ -342,7 +342,7 @@ def _check(request: Request, visitor: Visitor, name: str, key: str, form: Submit
     if not is_token(request, visitor.user, what, form.one(TOKEN_FIELD)):
         raise ConfigurationError(STALE, next_step="confirm it again")
     if key == CONFIRM_SHRINK and find_shrink_report(visitor.sources, name) is None:
-        raise ConfigurationError(NOTHING_HELD_UP, next_step="see in the latest run what has happened")
+        raise ConfigurationError(NOTHING_HELD_UP, next_step="read in the latest run what has happened")
     if not form.reason:
         raise ConfigurationError("a reason is required", next_step="enter a reason: it is stored with the action")
 
@@ -350,8 +350,8 @@ def _check(request: Request, visitor: Visitor, name: str, key: str, form: Submit
 def _check_file(visitor: Visitor, name: str, action: Action) -> None:
     if action.needs_file and name not in visitor.sources.publications:
         raise ConfigurationError(
-            "there is no valid publication file of this name, so nothing would come of it",
-            next_step="see what is wrong with its file: contexture check",
+            "there is no valid publication file of this name, so that it would have no effect",
+            next_step="find the errors in its file: contexture check",
         )
 
 

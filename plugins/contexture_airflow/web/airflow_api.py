@@ -76,7 +76,8 @@ class AirflowApi:
         answer = asyncio.run_coroutine_threadsafe(asked, self._loop).result()
         if answer.status_code in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN}:
             raise RefusedError(
-                f"Airflow does not let you do this with {dag_id}", next_step="ask who administers its users and roles"
+                f"Airflow does not allow you to do this with {dag_id}",
+                next_step="ask the administrator of its users and roles",
             )
         if answer.status_code == httpx.codes.NOT_FOUND:
             raise ConfigurationError(

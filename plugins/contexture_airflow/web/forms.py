@@ -78,7 +78,7 @@ async def read_form(request: Request) -> SubmittedForm:
     try:
         return SubmittedForm(parse_qs(body.decode(), keep_blank_values=True, max_num_fields=1000))
     except ValueError:
-        raise HTTPException(422, "this is no form") from None
+        raise HTTPException(422, "this is not a form") from None
 
 
 def token_for(request: Request, user: str, what: str) -> str:
@@ -104,7 +104,7 @@ def _check_origin(request: Request) -> None:
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     if site == "same-origin" or (site is None and origin is not None and _netloc(origin) in _own(request)):
         return
-    raise ForbiddenError("this did not come from a page of Contexture, and was not done")
+    raise ForbiddenError("this request did not come from a page of Contexture, and was not executed")
 
 
 def _netloc(origin: str) -> str:

@@ -141,7 +141,7 @@ def take_sample(sources: Sources, name: str) -> Sampled:
     concluded = manifest(store, store.state.pointer().outbox)
     entities = tuple(_entities(store.landing(concluded.run))) if concluded else ()
     if not entities:
-        return Sampled(why_not="nothing that was read is kept: run the publication first")
+        return Sampled(why_not="nothing that was read is stored: run the publication first")
     samples = SampleEntities("the last concluded run", entities, None)
     try:
         asked, _ = asked_of_sample(publication, samples)

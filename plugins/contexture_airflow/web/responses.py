@@ -84,7 +84,7 @@ def _file(folder: StoredFolder, name: str, path: str) -> Response:
     if kind is None or not all(_STEP.fullmatch(step) for step in (name, *path.split("/"))):
         raise HTTPException(404, "there is no such file")
     if not folder.exists(path):
-        raise HTTPException(404, "there is no such file: retention may have taken it")
+        raise HTTPException(404, "there is no such file: retention may have deleted it")
     if folder.size(path) > _LARGEST_BYTES:
         raise HTTPException(413, "the file is too large to be shown here: open it below CONTEXTURE_HOME")
     return Response(folder.read(path), media_type=kind, headers={"Content-Security-Policy": DOCUMENT_POLICY})

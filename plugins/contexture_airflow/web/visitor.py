@@ -79,7 +79,7 @@ class Visitor:
             HTTPException: 404 when there is none, or the visitor may not see it: the message does not say which.
         """
         if name not in self.sources.dags:
-            raise HTTPException(404, "there is no such publication, or it is not yours to see")
+            raise HTTPException(404, "there is no such publication, or you may not see it")
         return name
 
     def overview(self, page: int, health: PublicationHealth | None, suspended: bool) -> Overview:

@@ -59,7 +59,7 @@ def test_an_expectation_about_the_whole_column_shows_what_it_saw(own: Any) -> No
 )
 def test_an_expectation_that_can_not_be_judged_counts_as_failed_and_says_why(own: Any, name: str, reason: str) -> None:
     result = own[name]
-    assert (result.success, result.severity, result.observed) == (False, "warning", "could not be judged")
+    assert (result.success, result.severity, result.observed) == (False, "warning", "could not be checked")
     assert reason in (result.raised or "")
 
 

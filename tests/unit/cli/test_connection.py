@@ -250,7 +250,7 @@ def test_a_registry_is_known_by_its_product_and_looked_into(contexture, connect)
         "product": "FMR 12.4.2, flavour fmr; its log lists what changes; "
         "what structures were at any moment can be read",
         "list": "2 structures",
-        "credentials": "accepted: only with them these structures are visible:  1",
+        "credentials": "accepted: only with them these structures are visible: 1",
         "structure": f"{SEX} as application/vnd.sdmx.structure+xml;version=2.1: 1,102 bytes",
     }
 

@@ -123,7 +123,7 @@ def test_an_airflow_that_is_away_gives_exit_code_3(contexture, monkeypatch):
     monkeypatch.setenv("CONTEXTURE_AIRFLOW_TOKEN", "t")
     done = contexture("resync", "vehicles", "--reason", "x")
     assert done.code == 3
-    assert "Airflow at http://127.0.0.1:9 did not respond:  ConnectError" in done.err
+    assert "Airflow at http://127.0.0.1:9 did not respond: ConnectError" in done.err
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -113,7 +113,7 @@ def test_what_the_format_can_not_express_is_listed(contexture, registry, written
     assert done.code == 0
     assert "structures: 0 of 1 selected structures measured\n" in done.out
     assert (
-        "produces no event:  urn:sdmx:org.sdmx.infomodel.codelist.Codelist=SDMX:CL_SEX(2.1): the registry lists"
+        "produces no event: urn:sdmx:org.sdmx.infomodel.codelist.Codelist=SDMX:CL_SEX(2.1): the registry lists"
         in done.out
     )
 
@@ -133,7 +133,7 @@ def test_what_can_not_be_converted_is_listed_with_the_reason(contexture, registr
         "select:", "media_type: application/vnd.sdmx.structure+json;version=2.0.0, select:"
     )
     done = contexture("check", "--sizes", written(f"{text}message: {{allow_lossy: true}}\n"))
-    assert "produces no event:  urn:sdmx:org.sdmx.infomodel.mapping.StructureSet=X:MAPS(1.0): " in done.out
+    assert "produces no event: urn:sdmx:org.sdmx.infomodel.mapping.StructureSet=X:MAPS(1.0): " in done.out
     assert "cannot be converted into SDMX-JSON 2.0" in done.out
 
 

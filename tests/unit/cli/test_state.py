@@ -73,7 +73,7 @@ def test_what_was_found_is_shown_before_anything_is_written(read: Written) -> No
         """    '["a","/b","car1","car\\\\u001b[2J"]'""",
         "    and 11 more",
         "  of 9 of them the content is known too",
-        "  left alone, of another publication: 4 keys",
+        "  not changed, of another publication: 4 keys",
         "Write state? [y/N]: n",
     ]
     assert said.endswith("nothing was written\n")

@@ -62,8 +62,8 @@ def test_the_plain_text_says_the_same_as_the_mail() -> None:
         "The run scheduled__2026-03-01T12:00:00+00:00 of publication vehicles has failed.",
         "What happened: publish[1], 2026-03-01 12:00:00Z: the Kafka brokers did not respond for 300 s",
         "What is safe: Nothing is lost: what is in Kafka stays there and is not sent twice, and what is not yet there "
-        "waits in the outbox. The next run sends it before it reads anything new, with all its attempts. Until then "
-        "nothing after it is sent, so that the order stays right.",
+        "waits in the outbox. The next run sends it before it reads anything new, with all its attempts available "
+        "again. Until then nothing after it is sent, so that the order stays correct.",
         "What to do next: check that the brokers run",
         "The run: http://airflow/dags/publish_vehicles/runs/scheduled__2026",
         "The log of the task: http://airflow/log?try_number=1",

@@ -35,7 +35,7 @@ LINES = {"format": "cygnus-lines"}
         ({"message": {"key": "none"}, "topics": {"keep": "history"}}, "a tombstone without a key deletes nothing"),
         (
             {"message": {"key": "none"}, "source": {"detect_deletions": False}},
-            "a compacted topic takes no record without a key",
+            "a compacted topic accepts no record without a key",
         ),
         ({"message": LINES, "batches": {"batch_size": 2}}, "no key is that of them all"),
         (
@@ -72,7 +72,7 @@ LINES = {"format": "cygnus-lines"}
         ),
         ({"topics": {"naming": "fixed"}}, "`naming: fixed` needs the names"),
         ({"topics": {"topics": ["A"]}}, "`topics` needs `naming: fixed`"),
-        ({"topics": {"data_model": "dm-by-service"}, "source": {"service": ""}}, "the default tenant with nothing"),
+        ({"topics": {"data_model": "dm-by-service"}, "source": {"service": ""}}, "the default tenant an empty name"),
         ({"topics": {"config": {"cleanup.policy": "delete"}}}, "`keep` decides the cleanup policy"),
         ({"topics": {"config": {"min.insync.replicas": 2}}}, "is above replication_factor 1: no record could be sent"),
         ({"topics": {"config": {"max.message.bytes": "1 MB"}}}, "max.message.bytes '1 MB'"),
@@ -142,8 +142,11 @@ def test_possible_combinations_are_accepted(sections):
 @pytest.mark.parametrize(
     ("rules", "what"),
     [
-        ({"size": "off"}, "quality.rules.size: `size: off`: Kafka takes no larger record"),
-        ({"topic-length": "warning"}, "quality.rules.topic-length: `topic-length: warning`: Kafka takes no such name"),
+        ({"size": "off"}, "quality.rules.size: `size: off`: Kafka accepts no larger record"),
+        (
+            {"topic-length": "warning"},
+            "quality.rules.topic-length: `topic-length: warning`: Kafka accepts no such name",
+        ),
         ({"body": "off"}, "quality.rules.body: `body: off`: what is not a JSON object has nothing that could be"),
     ],
 )

@@ -42,7 +42,7 @@ def refusal(**source: object) -> str:
             {"georel": "nearby", "geometry": "point", "coords": "1,2"},
             "`georel: nearby` has no counterpart in NGSI-LD",
         ),
-        ({"query": "!speed"}, "'!speed': NGSI-LD cannot ask for what an entity lacks"),
+        ({"query": "!speed"}, "'!speed': NGSI-LD cannot query what an entity lacks"),
         ({"query": "speed>50;brand==Seat"}, "'brand==Seat': NGSI-LD writes texts in double quotes"),
         ({"query": "brand=='Seat'"}, "NGSI-LD writes texts in double quotes"),
         ({"query": 'brand=="Seat",Opel'}, "NGSI-LD writes texts in double quotes"),

@@ -350,8 +350,8 @@ def test_a_service_path_inside_another_one_is_left_out_with_a_note(written):
     assert loaded.publication is not None
     assert loaded.publication.source.service_path == ("/#",)
     assert [note.message for note in loaded.notes] == [
-        "the service path /a lies inside another one: it is read once, with that one",
-        "the service path /b lies inside another one: it is read once, with that one",
+        "the service path /a is inside another one: it is read once, with that one",
+        "the service path /b is inside another one: it is read once, with that one",
     ]
 
 

@@ -43,7 +43,7 @@ def test_each_kind_has_rules_of_its_own() -> None:
         ("unreadable", "there is nothing that could be published"),
         ("one-structure", "a record has the URN of one structure for its key"),
         ("urn-missing", "its URN is the key of a record"),
-        ("topic-name", "Kafka takes no such name"),
+        ("topic-name", "Kafka accepts no such name"),
     ],
 )
 def test_what_can_not_be_sent_can_not_be_let_through(rule: str, reason: str) -> None:
@@ -124,13 +124,13 @@ def test_a_right_expectation_of_entities_or_attributes_passes(expectation: dict[
         ),
         (
             {"where": "type = 'car"},
-            "expectations.0.where: `where` is not an SQL condition: a quote is open (write what could follow on "
+            "expectations.0.where: `where` is not an SQL condition: a quote is not closed (write what could follow on "
             "WHERE, such as type = 'car' AND value_speed > 0)",
         ),
         (
             {"where": "(type = 'a)b'"},
-            "expectations.0.where: `where` is not an SQL condition: a parenthesis is open, or closed too often (write "
-            "what could follow on WHERE, such as type = 'car' AND value_speed > 0)",
+            "expectations.0.where: `where` is not an SQL condition: a parenthesis is not closed, or closed too often "
+            "(write what could follow on WHERE, such as type = 'car' AND value_speed > 0)",
         ),
     ],
 )

@@ -90,7 +90,7 @@ def test_it_comes_back_from_an_order_as_it_was():
         ({"message": {"media_type": SDMX_ML_2_1}}, "did you mean `source.media_type`?"),
         ({"topics": {"naming": "cygnus"}}, "`naming: cygnus` needs `kind: ngsi`"),
         ({"topics": {"naming": "injective"}}, "`naming: injective` needs `kind: ngsi`"),
-        ({"topics": {}}, "topics: nothing says where structures go"),
+        ({"topics": {}}, "topics: no topic is set for the structures"),
         ({"topics": {"topics": ["A"], "data_model": "dm-by-service"}}, "`data_model` needs `kind: ngsi`"),
         ({"topics": {"topics": ["A"], "collision": "quarantine"}}, "`collision` needs `kind: ngsi`"),
         ({"topics": {"topics": ["A"], "enable_grouping": True, "grouping_rules": "a"}}, "`grouping_rules` needs"),

@@ -122,7 +122,7 @@ def test_the_archive_alone_is_taken_when_it_is_named(tmp_path: Path) -> None:
 
 
 def test_a_source_without_a_past_can_not_be_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="the context broker keeps no history"):
+    with pytest.raises(ConfigurationError, match="the context broker stores no history"):
         backfill(order(tmp_path, replay_from="source"), raising(_Asked()))
 
 

@@ -58,5 +58,5 @@ def test_rows_of_all_that_was_landed_are_planned_with(context: StageContext) -> 
 
 def test_a_file_that_is_not_listed_yet_is_not_taken_for_what_is_gone(context: StageContext) -> None:
     write_rows(context, "0", (0, 0), (1, 0), (1, 1))
-    with pytest.raises(RetriableError, match="2 of 5 landed objects are seen"):
+    with pytest.raises(RetriableError, match="2 of 5 landed objects are visible"):
         narrow_rows(context, 5)

@@ -104,10 +104,10 @@ def test_what_is_changed_while_it_is_read_is_read_again(tmp_path: Path) -> None:
 def test_a_log_that_lags_or_has_a_gap_is_waited_for(registry: FakeRegistry, tmp_path: Path) -> None:
     registry.submit({C: ()})
     registry.hidden = 1
-    with pytest.raises(RetriableError, match="has made transaction 3, and its log does not have it yet"):
+    with pytest.raises(RetriableError, match="has made transaction 3, and its log does not contain it yet"):
         land(registry, tmp_path, A)
     registry.hidden, registry.forgotten = 0, 3
-    with pytest.raises(ConfigurationError, match="no longer has all that happened after transaction 2"):
+    with pytest.raises(ConfigurationError, match="no longer contains everything after transaction 2"):
         land(registry, tmp_path, A)
     with pytest.raises(ConfigurationError, match="the last published transaction of the registry is unknown"):
         land(registry, tmp_path, A, watermark=None)

@@ -71,7 +71,7 @@ def test_what_the_format_can_not_express_is_marked(registry: FakeRegistry, tmp_p
 def test_what_is_listed_and_denied_is_a_half_answer(registry: FakeRegistry, tmp_path: Path) -> None:
     registry.withheld = registry.denied = {B}
 
-    with pytest.raises(RetriableError, match=r"incomplete response:  .* lists, and then does not hold, .*X:B\(1.0\)"):
+    with pytest.raises(RetriableError, match=r"incomplete response: .* lists, and then does not hold, .*X:B\(1.0\)"):
         land(read_context(registry, tmp_path))
 
 

@@ -151,7 +151,7 @@ def test_what_a_storage_does_not_list_yet_is_not_deleted(preparer: Prepare, monk
         unplanned_folder(preparation.work).remove("000000.parquet")
 
     monkeypatch.setattr(prepare, "evaluate", listed_late)
-    with pytest.raises(RetriableError, match="0 of 2 landed structures are seen"):
+    with pytest.raises(RetriableError, match="0 of 2 landed structures are visible"):
         runs.prepare(upserts(lists(a="X", b="Y")), complete=True)
 
 

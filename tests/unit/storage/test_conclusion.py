@@ -200,7 +200,7 @@ def test_a_debt_of_a_full_run_is_paid_by_a_full_run_only(storage: Home):
 def test_a_full_run_does_not_pay_what_came_after_it_had_read(storage: Home):
     require_full_run(storage.publication("vehicles"), "outbox7 was abandoned")
     manifest = approved(storage, VEHICLES, 1, [Held("car1")], mode="full")
-    require_full_run(storage.publication("vehicles"), "backfill outbox8 was sent beside other runs")
+    require_full_run(storage.publication("vehicles"), "backfill outbox8 was sent in parallel with other runs")
 
     full = conclude(
         storage.publication(manifest.publication),
@@ -210,7 +210,7 @@ def test_a_full_run_does_not_pay_what_came_after_it_had_read(storage: Home):
         full_run_due="outbox7 was abandoned",
     )
 
-    assert full.full_run_due == "backfill outbox8 was sent beside other runs"
+    assert full.full_run_due == "backfill outbox8 was sent in parallel with other runs"
 
 
 def test_deltas_that_outgrow_a_fifth_of_the_base_are_merged(storage: Home):

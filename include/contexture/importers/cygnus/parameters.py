@@ -287,8 +287,8 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "the header timestamp",
-        "when the notification came",
-        "when the page with the entity, or its notification, came; the record's own time is that of the change",
+        "when the notification arrived",
+        "when the page with the entity, or its notification, arrived; the record's own time is that of the change",
     ),
     Difference(
         "keys and order",
@@ -328,7 +328,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "when a batch closes",
-        "batch_timeout counts from the end of the batch before, and is looked at when Flume polls",
+        "batch_timeout counts from the end of the batch before, and is checked when Flume polls",
         "batch_timeout counts from the batch's first event; the end of a run closes its last batch",
     ),
     Difference(
@@ -345,8 +345,8 @@ DIFFERENCES: tuple[Difference, ...] = (
         "retries",
         "each event of a failed batch by itself, in memory; after batch_ttl dropped, with the batch that waits next; "
         "-1 stays at the first interval",
-        "the same records in the same order; after batch_ttl the run fails and the outbox waits; "
-        "-1 goes along the list and stays at its last interval",
+        "the same records in the same order; after batch_ttl the run fails and the outbox waits; -1 follows the list "
+        "and stays at its last interval",
     ),
     Difference(
         "delivery",

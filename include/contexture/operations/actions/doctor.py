@@ -246,7 +246,9 @@ def _tables() -> PointOutcome:
     tables = OperationsReader(environment.open_home())
     if tables.problem and tables.problem != NO_TABLES:
         return PointOutcome(
-            "error", tables.problem, "see CONTEXTURE_DATABASE; runs go on without the tables, but no page shows them"
+            "error",
+            tables.problem,
+            "check CONTEXTURE_DATABASE; runs continue without the tables, but no page shows them",
         )
     url = database_url(environment.open_home().root)
     if url is None:

@@ -87,7 +87,7 @@ def next_step(found: FoundOutbox, *, backfill: bool, baseline: bool = False) -> 
             f"correct what its tasks report and {again}; to abandon it: contexture outbox abandon {outbox} --reason …"
         )
     if found.status.status == "rejected":
-        return f"see the report, correct the source or the publication's quality section, and start {dag}"
+        return f"read the report, correct the source or the publication's quality section, and start {dag}"
     if found.status.status == "abandoned":
         return "nothing: abandoned outboxes are never sent"
     if baseline:

@@ -92,7 +92,7 @@ def _fixed_topics(publication: NgsiPublication) -> Findings:
 def _topics_of_structures(publication: SdmxPublication) -> Findings:
     topics, kind = publication.topics, ("source", "kind")
     if not topics.topics and not topics.routes:
-        message, hint = "nothing says where structures go", "add `topics: [NAME]` or `routes` to the section `topics`"
+        message, hint = "no topic is set for the structures", "add `topics: [NAME]` or `routes` to the section `topics`"
         yield ModelProblem(("topics",), message, hint, (*_TOPIC_KEYS, kind))
 
 
@@ -107,7 +107,7 @@ def _default_tenant(publication: NgsiPublication) -> Findings:
     topics = publication.topics
     nameless = not publication.source.service and not topics.enable_name_mappings
     if topics.naming != "fixed" and topics.data_model == "dm-by-service" and nameless:
-        message = "`data_model: dm-by-service` would name the topic of the default tenant with nothing"
+        message = "`data_model: dm-by-service` would give the topic of the default tenant an empty name"
         involved = (("source", "service"), ("topics", "naming"))
         hint = "choose another data_model, `naming: fixed`, or name mappings that give the service a name"
         yield ModelProblem(("topics", "data_model"), message, hint, involved)
@@ -182,7 +182,7 @@ def _conversion(publication: SdmxPublication) -> Findings:
     plain = re.sub(r"[\s\"]", "", media_type or "").lower()
     if publication.message.allow_lossy and plain and not _CONVERTIBLE.fullmatch(plain):
         message = f"`allow_lossy: true`: nothing can be converted into {media_type}"
-        hint = "leave it out, or ask for SDMX-ML 2.1, 3.0 or 3.1, or SDMX-JSON 2.0 or 2.1"
+        hint = "leave it out, or set source.media_type to SDMX-ML 2.1, 3.0 or 3.1, or SDMX-JSON 2.0 or 2.1"
         yield ModelProblem(("message", "allow_lossy"), message, hint, (("source", "media_type"),))
 
 
@@ -213,10 +213,10 @@ def _without_effect(publication: OperationsPublication) -> Findings:
         if isinstance(section, PublicationModel):
             yield from _foreign_keys(name, section)
     if not publication.topics.topics:
-        message = "nothing says where the events go"
+        message = "no topic is set for the events"
         yield ModelProblem(("topics",), message, "add `topics: [NAME]` to the section `topics`", _KIND)
     if publication.publish.shards != 1:
-        message = f"`shards: {publication.publish.shards}` means nothing for `kind: operations`: events have one order"
+        message = f"`shards: {publication.publish.shards}` has no effect for `kind: operations`: events have one order"
         yield ModelProblem(("publish", "shards"), message, "leave it out", _KIND)
 
 
@@ -225,7 +225,7 @@ def _foreign_keys(name: str, section: PublicationModel) -> Findings:
         # A publication that was written out has every default in it.
         default = type(section).model_fields[key].default
         if key not in FOR_OPERATIONS.get(name, ()) and getattr(section, key) != default:
-            yield ModelProblem((name, key), f"`{key}` means nothing for `kind: operations`", "leave it out", _KIND)
+            yield ModelProblem((name, key), f"`{key}` has no effect for `kind: operations`", "leave it out", _KIND)
 
 
 ENTITY_CHECKS: tuple[Check, ...] = (

@@ -87,7 +87,7 @@ def _problem(condition: str) -> tuple[str, str] | None:
     if name in _OWN_TIMES:
         return f"a walk of the source needs {name} for itself", "leave it out"
     if parts["not"]:
-        return "NGSI-LD cannot ask for what an entity lacks", "leave it out, and filter in the consumer"
+        return "NGSI-LD cannot query what an entity lacks", "leave it out, and filter in the consumer"
     unquoted = [one.strip() for one in _QUOTED.sub("", value).split(",")]
     if sign not in _PATTERN_SIGNS and any(one[:1] == "'" or _BARE_TEXT.fullmatch(one) for one in unquoted):
         text = value.split(",")[0].strip().strip("'")
@@ -106,9 +106,7 @@ def linked_data_notes(publication: NgsiPublication) -> Iterator[ModelProblem]:
         yield ModelProblem(("source", "api"), message, hint)
     if source.attributes:
         message = "with NGSI-LD `attributes` also selects: an entity that has none of them is not read"
-        yield ModelProblem(
-            ("source", "attributes"), message, "it would be taken for deleted when it loses the last one"
-        )
+        yield ModelProblem(("source", "attributes"), message, "it would count as deleted when it loses the last one")
     if publication.topics.data_model == "dm-by-service-path" and publication.topics.naming != "fixed":
         message = "NGSI-LD has no service paths: `dm-by-service-path` names one topic for the whole tenant"
         yield ModelProblem(("topics", "data_model"), message, "scopes are the attribute `scope` of each entity")

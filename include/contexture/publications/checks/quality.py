@@ -74,7 +74,7 @@ _WITHOUT_CHOICE = {
     "unreadable": "there is nothing that could be published",
     "one-structure": "a record has the URN of one structure for its key",
     "urn-missing": "its URN is the key of a record",
-    "topic-name": "Kafka takes no such name",
+    "topic-name": "Kafka accepts no such name",
 }
 
 
@@ -166,13 +166,13 @@ def _unbalanced(condition: str) -> str:
     """Returns what is left open in a condition; Spark finds the other errors when it evaluates it."""
     bare = re.sub(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`", "", condition)
     if any(quote in bare for quote in "'\"`"):
-        return "a quote is open"
+        return "a quote is not closed"
     depth = 0
     for sign in bare:
         depth += {"(": 1, ")": -1}.get(sign, 0)
         if depth < 0:
             break
-    return "a parenthesis is open, or closed too often" if depth else ""
+    return "a parenthesis is not closed, or closed too often" if depth else ""
 
 
 def _nearest(written: str, known: Iterable[str]) -> str:

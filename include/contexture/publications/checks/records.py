@@ -88,8 +88,8 @@ Findings = Iterator[ModelProblem]
 
 _WITHOUT_CHOICE = {
     "body": ("what is not a JSON object has nothing that could be published", "leave it out: it is always an error"),
-    "size": ("Kafka takes no larger record", "leave it out, or raise `max.message.bytes` in topics.config"),
-    "topic-length": ("Kafka takes no such name", "leave it out, or choose names by `naming` and `data_model`"),
+    "size": ("Kafka accepts no larger record", "leave it out, or raise `max.message.bytes` in topics.config"),
+    "topic-length": ("Kafka accepts no such name", "leave it out, or choose names by `naming` and `data_model`"),
 }
 
 
@@ -106,7 +106,7 @@ def _keyless(publication: NgsiPublication) -> Findings:
     if publication.topics.keep == "latest":
         yield ModelProblem(
             ("message", "key"),
-            "`key: none` with `keep: latest`: a compacted topic takes no record without a key",
+            "`key: none` with `keep: latest`: a compacted topic accepts no record without a key",
             "use `key: identity`, or `topics: {keep: history}`",
             (("topics", "keep"),),
         )

@@ -101,7 +101,7 @@ def _reason(rule: Mapping[str, object], code: int) -> str:
     if code == MISSING:
         return f"lacks {', '.join(name for name in _REQUIRED if name not in rule)}"
     if code == EMPTY:
-        return f"has nothing in {', '.join(name for name in _REQUIRED if not rule[name])}"
+        return f"has no content in {', '.join(name for name in _REQUIRED if not rule[name])}"
     return f"has the path {rule['fiware_service_path']!r}, which has no leading slash"
 
 

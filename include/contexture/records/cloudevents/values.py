@@ -286,12 +286,12 @@ def _version(value: object) -> str:
 CORE: Final[dict[str, Text]] = {
     "specversion": _version,
     "id": _string("id"),
-    "source": _matching("source", is_uri_reference, "is no URI reference (RFC 3986)"),
+    "source": _matching("source", is_uri_reference, "is not a URI reference (RFC 3986)"),
     "type": _string("type"),
     "datacontenttype": _matching(
-        "datacontenttype", lambda text: media_type(text) is not None, "is no media type (RFC 2046)"
+        "datacontenttype", lambda text: media_type(text) is not None, "is not a media type (RFC 2046)"
     ),
-    "dataschema": _matching("dataschema", is_absolute_uri, "is no absolute URI (RFC 3986, 4.3)"),
+    "dataschema": _matching("dataschema", is_absolute_uri, "is not an absolute URI (RFC 3986, 4.3)"),
     "subject": _string("subject"),
     "time": _time,
     "partitionkey": _string("partitionkey"),

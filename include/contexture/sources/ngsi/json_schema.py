@@ -172,5 +172,5 @@ def _unusable(error: Exception, missing: Sequence[str]) -> ConfigurationError:
     why = f"one refers to {missing[0][:150]}, which is not among its files" if missing else str(error).splitlines()[0]
     return ConfigurationError(
         f"the schemas of quality.models cannot be used: {why[:250]}",
-        next_step="copy models with `contexture models vendor`, which takes along what they refer to",
+        next_step="copy models with `contexture models vendor`, which also copies what they refer to",
     )

@@ -148,7 +148,7 @@ def test_the_validity_codes_are_those_of_cygnus(rule: dict[str, object], code: i
     ("rule", "message"),
     [
         ({"id": 1, "fields": ["entityId"]}, "lacks regex, destination, fiware_service_path (code 1)"),
-        ({**RULE, "destination": "", "fields": []}, "has nothing in fields, destination (code 2)"),
+        ({**RULE, "destination": "", "fields": []}, "has no content in fields, destination (code 2)"),
         ({**RULE, "fiware_service_path": "rooms"}, "has the path 'rooms', which has no leading slash (code 4)"),
         ({**RULE, "regex": "(a"}, "the regular expression '(a' cannot be used: missing )"),
     ],

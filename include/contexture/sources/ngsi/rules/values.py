@@ -155,7 +155,7 @@ def uri_problem(text: str) -> str | None:
     """Returns what is wrong with a URI (RFC 3986), which NGSI-LD requires as an entity's id, or None."""
     if _URI.fullmatch(text):
         return None
-    return "is no URI, which NGSI-LD requires"
+    return "is not a URI, which NGSI-LD requires"
 
 
 @cache_by_text(_CACHED_NAMES)
