@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -36,6 +36,7 @@ _NO_SENTENCE: Final = re.compile(
     r"|\(\?|\\[sbdwn]|^[#^]|^ +[\w{]+: |-----END|\n.*\n"
 )
 _WORD: Final = re.compile(r"(?<![\w{])[a-z]{2,}(?![\w}])")
+_PLACEHOLDER: Final = re.compile(r"\{\w+\}")
 _Scope = Mapping[str, Sequence[ast.expr]]
 
 
@@ -57,11 +58,18 @@ class Message(NamedTuple):
 
 def messages() -> list[Message]:
     """Returns every message of the product, by file, in the order of the code; a repeated one once for each file."""
+    paths = sorted(file for place in PLACES for file in (PROJECT / place).rglob("*.py"))
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in paths}
+    shared: dict[str, list[ast.expr]] = {}
+    for tree in trees.values():
+        for name, values in _assigned(tree.body).items():
+            if name.isupper() and not name.startswith("_"):
+                shared.setdefault(name, []).extend(values)
+    unique = {name: values for name, values in shared.items() if len(values) == 1}
     found: list[Message] = []
-    for path in sorted(file for place in PLACES for file in (PROJECT / place).rglob("*.py")):
-        module = path.relative_to(PROJECT).as_posix()
-        found += dict.fromkeys(_of_module(module, ast.parse(path.read_text(encoding="utf-8"))))
-    return found
+    for path, tree in trees.items():
+        found += dict.fromkeys(_of_module(path.relative_to(PROJECT).as_posix(), tree, unique))
+    return [each for each in found if _WORD.search(_PLACEHOLDER.sub("", f"{each.text} {each.next_step}"))]
 
 
 def messages_page(generated: str) -> str:
@@ -103,8 +111,8 @@ def _cell(text: str) -> str:
     return flat.replace("\\<", "&lt;")
 
 
-def _of_module(module: str, tree: ast.Module) -> Iterator[Message]:
-    scope = _assigned(tree.body)
+def _of_module(module: str, tree: ast.Module, shared: _Scope) -> Iterator[Message]:
+    scope = {**shared, **_assigned(tree.body)}
     listed: set[int] = set()
     for table in scope.get("COMMANDS", ()) if module.startswith("include/contexture/cli/") else ():
         listed.update(id(each) for each in ast.walk(table))
@@ -133,9 +141,26 @@ def _in_body(module: str, body: Sequence[ast.AST], scope: _Scope) -> Iterator[tu
             yield from _in_body(module, list(ast.iter_child_nodes(node)), {**scope, **_assigned(ast.walk(node))})
             continue
         if isinstance(node, ast.Call):
-            for message in _of_call(module, node, scope):
+            for message in _of_call(module, node, _before(node, scope)):
                 yield message, _used(node, scope)
         yield from _in_body(module, list(ast.iter_child_nodes(node)), scope)
+
+
+def _before(call: ast.Call, scope: _Scope) -> _Scope:
+    """The scope in which a variable has the values of its last assignments before a call: those of one `if` statement.
+
+    A function assigns its `message` anew for each finding; assignments that follow each other are alternatives.
+    """
+    found = {}
+    for name, values in scope.items():
+        earlier = [each for each in values if each.lineno <= call.lineno] if len(values) > 1 else []
+        near = [each for at, each in enumerate(earlier) if _is_one_of_last(earlier[at:])]
+        found[name] = near or values
+    return found
+
+
+def _is_one_of_last(values: Sequence[ast.expr]) -> bool:
+    return all(after.lineno - (each.end_lineno or each.lineno) <= 2 for each, after in pairwise(values))
 
 
 def _used(call: ast.Call, scope: _Scope) -> set[int]:
@@ -190,7 +215,9 @@ def _help_of_call(call: ast.Call, named: Mapping[str, ast.expr], scope: _Scope) 
 def _finding_of_call(call: ast.Call, named: Mapping[str, ast.expr], scope: _Scope) -> _Found:
     name, (first, second, third) = _called(call), [*call.args, None, None, None][:3]
     if "next_step" in named:
-        return "error", _text(named.get("message", first), scope), _text(named["next_step"], scope)
+        happened = _text(named.get("message", named.get("happened", first)), scope)
+        subject = f"{happened} " if first is not None and _is_text(second) else ""
+        return "error", f"{subject}{_text(second, scope)}" if subject else happened, _text(named["next_step"], scope)
     if name == "ModelProblem" and second is not None:
         return "publication", _text(second, scope), _text(third, scope)
     if name == "Violation" and _says_something(third, scope):
@@ -290,7 +317,7 @@ def _text(node: ast.expr | None, scope: _Scope) -> str:
             return f"{{{_name(node)}}}"
 
 
-def _is_text(node: ast.expr) -> bool:
+def _is_text(node: ast.expr | None) -> bool:
     is_written = isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp | ast.IfExp)
     return is_written and _says_something(node, {})
 
@@ -319,5 +346,6 @@ def _name(node: ast.expr) -> str:
 
 
 def _is_conversion(function: ast.expr) -> bool:
-    conversions = {"len", "str", "repr", "sorted", "list", "tuple", "min", "max", "sum", "round", "printable"}
-    return getattr(function, "id", "") in conversions
+    """Whether a function shows its argument, whose name says more than its own."""
+    conversions = "len str repr sorted list tuple min max sum round printable abbreviate violation_subject named_urn"
+    return getattr(function, "id", "") in conversions.split()

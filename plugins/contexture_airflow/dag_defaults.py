@@ -66,8 +66,8 @@ def mode_param() -> Param:
         type="string",
         enum=list(MODES),
         title="Mode",
-        description="auto: as the publication says; full: everything the source holds, and tombstones for what it no "
-        "longer holds; changes: what differs from the last run",
+        description="auto: as the publication specifies; full: everything the source holds, and tombstones for what "
+        "it no longer holds; changes: what differs from the last run",
     )
 
 

@@ -49,7 +49,7 @@ class SparkSubmission:
         is_local = str(spark.host or "").startswith("local")
         if spark.extra_dejson.get("deploy-mode") == "cluster":
             raise ConfigurationError(
-                f"the Spark connection {spark_connection_id!r} says deploy-mode cluster, which would put the source's "
+                f"the Spark connection {spark_connection_id!r} sets deploy-mode cluster, which would put the source's "
                 "secrets on a command line",
                 next_step="remove deploy-mode from its extra: the driver then runs on the task's machine",
                 connection=spark_connection_id,

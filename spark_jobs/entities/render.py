@@ -159,7 +159,7 @@ class RecordRenderer:
         size += self._envelope.size(rendered.headers) if self._envelope is not None else 0
         if size <= self._maximum_bytes:
             return rendered
-        message = f"the record has {size} bytes, more than the {self._maximum_bytes} that Kafka takes"
+        message = f"the record has {size} bytes, more than the {self._maximum_bytes} that Kafka accepts"
         return Violation("size", "error", message)
 
     def _render_body(self, candidate: Candidate) -> Rendered:

@@ -57,8 +57,8 @@ def check_no_pending_outbox(registry: Registry, selectors: Sequence[Selector], s
     if not pending and log.gap_until is None:
         return
     raise RetriableError(
-        f"another instance has published this registry up to transaction {sent_to} of {log.newest}, but not all "
-        "that came after it",
+        f"another instance has published this registry up to transaction {sent_to} of {log.newest}, but not all later "
+        "transactions",
         next_step="wait until it has, and this run records what is there; if that instance does not exist any more, "
         "start a run in mode full",
         registry=registry.address,

@@ -152,7 +152,7 @@ def test_the_alert_says_what_would_be_deleted_what_is_safe_and_how_to_answer_unt
         "Would be deleted: x\\u000ay",
         *["Would be deleted: z"] * 8,
         "Would be deleted: and 2 more",
-        "What is safe: Nothing of this run was sent and nothing deleted: it waits, and holds no slot. Without an "
+        "What is safe: Nothing of this run was sent and nothing deleted: it waits, and needs no slot. Without an "
         "answer in time it fails, and deletes nothing.",
         "What to do next: check that the source is complete, and answer until 2026-03-01 14:00 UTC, with a reason "
         "(Airflow shows the question under Browse, Required Actions, too): Approve deletes all 12 and continues with "

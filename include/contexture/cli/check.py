@@ -224,7 +224,7 @@ def print_structures(console: Console, preview: StructurePreview) -> None:
     for urn, reason in list(preview.refused.items())[:_REFUSED_SHOWN]:
         console.print(Text(f"to quarantine: {urn}: {reason}", style="red"))
     for names in preview.clashes:
-        console.print(Text(f"Kafka takes {' and '.join(names)} for one topic", style="red"))
+        console.print(Text(f"Kafka treats {' and '.join(names)} as one topic", style="red"))
 
 
 def _records(preview: Preview, most: int) -> Text:

@@ -28,7 +28,7 @@ def serve(
     ] = None,
     *,
     host: Annotated[str, typer.Option(help="Address of this machine to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 5050,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 chooses a free one.")] = 5050,
     token_file: Annotated[Path | None, typer.Option(help="File with the tokens, one in each line.")] = None,
     without_credentials: Annotated[
         bool, typer.Option("--without-credentials", help="Accept notifications from anyone on this machine.")

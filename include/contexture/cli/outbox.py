@@ -71,7 +71,7 @@ def retry_outbox(
     reason: Annotated[str, typer.Option(help="Reason; stored with the run.")] = "sent again by contexture outbox retry",
     as_json: AsJson = False,
 ) -> None:
-    """Forget the failed sends of an approved outbox, and start the run that sends it at once, with all attempts.
+    """Clear the failed sends of an approved outbox, and start the run that sends it now, with all attempts.
 
     Airflow is found by CONTEXTURE_AIRFLOW_URL and who asks by CONTEXTURE_AIRFLOW_TOKEN, or CONTEXTURE_AIRFLOW_USER and
     CONTEXTURE_AIRFLOW_PASSWORD; without an address the command that starts the run is printed. An outbox of a backfill

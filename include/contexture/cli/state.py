@@ -35,7 +35,7 @@ def rebuild_state(
         bool, typer.Option("--json", help="One JSON document for scripts; needs --yes to write.")
     ] = False,
 ) -> None:
-    """Rebuild lost state from the publication's topics, so that what the source deleted meanwhile is deleted.
+    """Rebuild lost state from the publication's topics, so that what the source deleted since then is deleted.
 
     Pause the publication's DAG first. The topics are read as a read-committed consumer gets them. What state holds
     already stays; what else lies in the topics, and is this publication's by its identity and topic, is added. Nothing

@@ -283,7 +283,7 @@ class _Import:
             "# The same keys, structures and tombstones; differences: docs/how-to/move-from-fusion-registry.md",
             f"name: {self._request.name}",
             "description: What the registry's own Kafka producer published",
-            'schedule: "* * * * *"  # the producer sent at once; the registry is asked this often',
+            'schedule: "* * * * *"  # the producer sent immediately; the registry is queried this often',
             "source:",
             "  kind: sdmx",
             f"  connection: {_REGISTRY}",

@@ -31,7 +31,7 @@ class ErrorClass(Enum):
 _LOGIN: Final = "check user, password and sasl.mechanism of the Kafka connection"
 _TOKEN: Final = "give the Kafka connection a delegation token that is valid, or another login"  # noqa: S105 - a sentence
 _MISSING: Final = (
-    "start a new run: it makes a topic that was removed, and sends everything to it again; or allow this user to see "
+    "start a new run: it creates a removed topic again, and sends everything to it again; or allow this user to see "
     "the topic (a forbidden one looks the same)"
 )
 _OLD_BROKERS: Final = "use brokers of version 2.8 or later"

@@ -193,7 +193,7 @@ def _check_count(missing: list[TopicSpec], max_new_topics: int) -> None:
         raise KafkaConfigurationError(
             f"{len(missing)} new topics would be made, more than topics.max_new_topics ({max_new_topics}); "
             f"the first is {missing[0].name}",
-            next_step="check the names with `contexture check`; give topics.data_model one that makes fewer of them "
+            next_step="check the names with `contexture check`; set topics.data_model to one that makes fewer of them "
             "(dm-by-service-path, dm-by-service), or raise topics.max_new_topics if they are right",
         )
 
@@ -211,9 +211,9 @@ def check_room(brokers: int, listed: Mapping[str, ListedTopic], missing: Sequenc
         raise KafkaConfigurationError(
             f"{len(missing)} new topics with {new} partitions, replicas included, would give each of {brokers} "
             f"brokers about {each} partitions, more than topics.max_broker_partitions ({limit}); none is made",
-            next_step="give topics.data_model one that makes fewer topics (dm-by-service-path), lower "
-            "topics.partitions, add brokers, or raise both the brokers' limits (vm.max_map_count, open files) and "
-            "topics.max_broker_partitions",
+            next_step="set topics.data_model to one that makes fewer topics (dm-by-service-path), lower "
+            "topics.partitions, add brokers, or raise both the brokers' limits (vm.max_map_count, open "
+            "files) and topics.max_broker_partitions",
         )
 
 

@@ -63,7 +63,7 @@ _BACKFILL_WAITS: Final = (
     "other runs of the publication continue."
 )
 _NOTHING_WAITS: Final = (
-    "Nothing waits to be sent. What earlier runs sent stays in Kafka as it is; the next run reads the source anew."
+    "Nothing waits to be sent. What earlier runs sent stays in Kafka as it is; the next run reads the source again."
 )
 _SAFE: Final[Mapping[AlertKind, str]] = {
     AlertKind.FORCED_STOP: f"{_WAITS} Until then nothing after it is sent, so that the order stays correct.",
@@ -71,7 +71,7 @@ _SAFE: Final[Mapping[AlertKind, str]] = {
     "hold what earlier runs sent.",
     AlertKind.SHRINK_GUARD: "Nothing was sent and nothing deleted: the topics hold what earlier runs sent, also of "
     "what is missing in the source now.",
-    AlertKind.QUESTION: "Nothing of this run was sent and nothing deleted: it waits, and holds no slot. Without an "
+    AlertKind.QUESTION: "Nothing of this run was sent and nothing deleted: it waits, and needs no slot. Without an "
     "answer in time it fails, and deletes nothing.",
     AlertKind.REPLICA_DIFFERS: "Verifying only reads: neither topics nor state were changed by it.",
     AlertKind.DEAD_LETTERS: "Everything else of the run was sent. Dead letters count neither as sent nor as "

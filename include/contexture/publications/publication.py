@@ -81,7 +81,7 @@ class Notify(PublicationModel):
         (), description="Addresses; empty: those of CONTEXTURE_MAIL_TO. Sent by the Airflow connection contexture_mail"
     )
     notifiers: Annotated[tuple[NotifierCall, ...], ChangesNoRecord("who is alerted")] = Field(
-        (), description="Notifiers of Airflow, called beside the mail: each with `notifier` and `arguments`"
+        (), description="Notifiers of Airflow, called in addition to the mail: each with `notifier` and `arguments`"
     )
     published_within_minutes: Annotated[Positive | None, ChangesNoRecord("who is alerted about delays")] = Field(
         None, description="Alert when a run has not concluded so long after it was queued; null: never"

@@ -182,5 +182,5 @@ class EventTopics(Topics):
 
     naming: Annotated[Literal["fixed"], _NAMES] = Field("fixed", description="fixed: those listed in topics")
     keep: Annotated[Literal["history"], _REPLICA] = Field(
-        "history", description="Every event stays as long as retention says"
+        "history", description="Every event stays as long as retention specifies"
     )

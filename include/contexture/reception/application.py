@@ -98,7 +98,7 @@ async def _pieces(request: Request, maximum_bytes: int) -> bytes:
 
 def _too_large(maximum_bytes: int) -> NotificationError:
     return NotificationError(
-        f"the body has more than {maximum_bytes} bytes", next_step="notify fewer entities at once", status=413
+        f"the body has more than {maximum_bytes} bytes", next_step="notify fewer entities in one request", status=413
     )
 
 

@@ -150,7 +150,7 @@ def _alert_incompleteness(
 
 
 _LOST_TOPICS_NEXT: Final = (
-    "find out who removed the topic. Let consumers read it from its beginning again, and check its permissions and "
+    "find out who removed the topic. Start its consumers from its beginning again, and check its permissions and "
     "quotas. With topics.keep: history, send what the archive holds again by a backfill"
 )
 

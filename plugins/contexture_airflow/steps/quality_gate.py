@@ -140,7 +140,7 @@ def _why_all_shards(store: PublicationStore, manifest: Manifest) -> str:
     try:
         shards = len(store.outboxes.manifest(last).shards)
     except (ConfigurationError, DefectError):
-        return f"nothing says how many shards outbox {last} had"
+        return f"it is not known how many shards outbox {last} had"
     return "" if shards == len(manifest.shards) else f"there were {shards} shards, and are {len(manifest.shards)} now"
 
 
@@ -155,7 +155,7 @@ def _check_open(outboxes: Outboxes, manifest: Manifest) -> None:
     if status not in {"prepared", "approved"}:
         raise ConfigurationError(
             f"outbox {manifest.outbox} is {status} already, which is final",
-            next_step="start a new run, or clear this one from settle on, so that the source is read anew",
+            next_step="start a new run, or clear this one from settle on, so that the source is read again",
             outbox=manifest.outbox,
         )
 

@@ -124,7 +124,7 @@ def _require_again(store: PublicationStore, lost: Iterable[str], report: Progres
     if not names:
         return
     found = require_topics_again(store, names, datetime.now(UTC))
-    report(f"warning: {found.sentence}, and held what was sent: a full run sends everything to them again")
+    report(f"warning: {found.sentence}, and contained what was sent: a full run sends everything to them again")
 
 
 def _held(store: PublicationStore, among: set[str] | None) -> set[str]:

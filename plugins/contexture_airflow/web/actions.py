@@ -135,7 +135,7 @@ def _retry_quarantine(asked: ActionRequest) -> ActionResult:
     order = interventions.retry_order(asked.store, asked.subject, rules, asked.form.reason)
     run = asked.dags.trigger(order.dag, order.conf)
     events = "1 quarantined event" if order.events == 1 else f"{order.events} quarantined events"
-    return ActionResult.by_run(asked, f"a run was started that tries {events} again", run)
+    return ActionResult.by_run(asked, f"a run was started that retries {events}", run)
 
 
 def _confirm_shrink(asked: ActionRequest) -> ActionResult:
@@ -154,7 +154,7 @@ _WAITS: Final = "The publication is suspended: the run waits until it is resumed
 ACTIONS: Final[Mapping[str, Action]] = {
     "run": Action(
         "Run now",
-        "A run of the publication begins, in the mode that its file says. What waits to be sent is sent first.",
+        "A run of the publication begins, in the mode that its file specifies. What waits to be sent is sent first.",
         _run,
         while_suspended=_WAITS,
     ),

@@ -287,7 +287,9 @@ def test_a_database_that_stays_locked_is_reported_in_airflow_s_words() -> None:
     access = AirflowCredentials(url="http://airflow:8080", token="t")
     airflow = AirflowClient(access, httpx.MockTransport(locked), first_wait_seconds=0.001)
 
-    with pytest.raises(RetriableError, match=r"responded with 503 to POST /api/v2/backfills: Database is locked\. Please"):
+    with pytest.raises(
+        RetriableError, match=r"responded with 503 to POST /api/v2/backfills: Database is locked\. Please"
+    ):
         airflow.backfill("publish_vehicles", NOON, NOON, {})
     assert asked == ["/api/v2/backfills"] * 5
 

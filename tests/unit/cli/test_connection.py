@@ -273,7 +273,7 @@ def test_a_format_that_a_registry_does_not_render_is_reported(contexture, connec
         done = contexture("connection", "test", "tried", "--media-type", "application/vnd.xlsx")
     assert done.code == 1
     assert "structure: failed" in done.out
-    assert "none of 2 structures comes as application/vnd.xlsx: the registry does not return it" in done.out
+    assert "none of 2 structures is available as application/vnd.xlsx: the registry does not return it" in done.out
 
 
 def test_refused_credentials_of_a_registry_are_reported_without_them(contexture, connect):

@@ -130,7 +130,7 @@ def test_a_rules_file_that_would_be_a_publication_is_refused(contexture, agent, 
 
     done = contexture("import", "cygnus", str(agent), "--grouping", str(tmp_path / "rules.yaml"))
 
-    assert (done.code, "rules.yaml would be taken for a publication. Next: rename it" in done.err) == (2, True)
+    assert (done.code, "rules.yaml would be read as a publication. Next: rename it" in done.err) == (2, True)
 
 
 def test_a_file_that_no_sink_uses_is_not_copied(contexture, agent, tmp_path):
@@ -237,5 +237,5 @@ def test_a_file_of_something_else_is_refused(contexture, agent):
 @pytest.mark.parametrize("name", ["My Structures", "../structures", ""])
 def test_a_name_that_no_publication_can_have_is_refused(contexture, producer, tmp_path, name):
     done = contexture("import", "fmr", str(producer), "--name", name, "--output", str(tmp_path / "out"))
-    assert (done.code, "is no name of a publication" in done.err) == (2, True)
+    assert (done.code, "is not a name of a publication" in done.err) == (2, True)
     assert [path.name for path in tmp_path.iterdir()] == ["kafka.properties"]

@@ -86,9 +86,9 @@ def test_a_translated_expression_matches_as_in_java(pattern: str, text: str, mat
         (r"\y", r"'\y' at position 1"),
         ("*a", "nothing to repeat"),
         ("(a", "missing )"),
-        ("(?<=a+)b", "'+' at position 6 gives a look-behind no largest length"),
-        ("(?<!(?:a|b)*)c", "'*' at position 12 gives a look-behind no largest length"),
-        ("(?<=a{2,})b", "'{' at position 6 gives a look-behind no largest length"),
+        ("(?<=a+)b", "'+' at position 6 sets no largest length of a look-behind"),
+        ("(?<!(?:a|b)*)c", "'*' at position 12 sets no largest length of a look-behind"),
+        ("(?<=a{2,})b", "'{' at position 6 sets no largest length of a look-behind"),
     ],
 )
 def test_what_is_not_translated_is_shown_with_its_place(pattern: str, construct: str) -> None:

@@ -188,7 +188,7 @@ def import_agent(
     if not sinks:
         raise ConfigurationError(
             "the file lists no sink of the class NGSIKafkaSink",
-            next_step="name the agent's configuration, such as agent_1.conf, and see that `<agent>.sinks` lists it",
+            next_step="name the agent's configuration, such as agent_1.conf, and check that `<agent>.sinks` lists it",
         )
     return _Import(agents, sinks, files or RuleFiles(), _different(services), release).result()
 
@@ -355,7 +355,7 @@ def _given(*paths: Path | None) -> dict[str, bytes]:
             )
         if path.suffix in _OF_PUBLICATIONS:
             raise ConfigurationError(
-                f"{path.name} would be taken for a publication", next_step="rename it, such as to .json"
+                f"{path.name} would be read as a publication", next_step="rename it, such as to .json"
             )
         contents[path.name] = read_bytes(path)
     return contents

@@ -166,7 +166,7 @@ def reset_send_attempts(store: PublicationStore, outbox: str) -> int:
     if status.status != "approved":
         raise ConfigurationError(
             f"outbox {outbox} is {status.status}, and only an approved one is sent",
-            next_step=f"see its state: contexture outbox show {outbox}",
+            next_step=f"check its state: contexture outbox show {outbox}",
         )
     failed = sum(each.failed for each in store.attempts.of_outbox(outbox))
     store.attempts.forget(outbox)

@@ -104,7 +104,7 @@ def _how_lost(ledger: Ledger, store: PublicationStore) -> str:
         return f"holds nothing of shards {', '.join(map(str, sorted(missing)))}"
     raise ConfigurationError(
         f"the ledger {ledger.topic} is not lost: it records how far {len(status.shards)} shards got",
-        next_step="nothing: runs continue with it",
+        next_step="do nothing: runs continue with it",
     )
 
 

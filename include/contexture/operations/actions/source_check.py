@@ -272,7 +272,7 @@ class RegistryCheck:
                     return f"{urn} as {self._media_type}: {found.size:,} bytes"
                 reason = reason or ("it was deleted" if found is None else found.reason)
         raise ConfigurationError(
-            f"none of {min(len(held.urns), _AT_MOST_TRIED)} structures comes as {self._media_type}: {reason}",
+            f"none of {min(len(held.urns), _AT_MOST_TRIED)} structures is available as {self._media_type}: {reason}",
             next_step="choose a media type that the registry renders",
         )
 

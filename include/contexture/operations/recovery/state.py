@@ -137,7 +137,10 @@ def check_settled(store: PublicationStore) -> None:
         raise ConfigurationError(
             f"outbox {waiting[0].outbox} of publication {store.name} is {waiting[0].status}: its records may not be "
             "in the topics yet",
-            next_step=f"let a run finish it, or abandon it: contexture outbox abandon {waiting[0].outbox} --reason …",
+            next_step=(
+                f"start a run, which finishes it, or abandon it: contexture outbox abandon {waiting[0].outbox} "
+                "--reason …"
+            ),
         )
 
 

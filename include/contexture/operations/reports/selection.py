@@ -95,7 +95,7 @@ def _one(outboxes: Outboxes, kept: Sequence[KeptOutbox], text: str) -> KeptRun:
             raise ConfigurationError(f"{len(runs)} outboxes begin with {text}", next_step="give more of the id")
     if not runs:
         raise ConfigurationError(
-            f"no run or outbox {text} is kept",
+            f"no run or outbox {text} is stored",
             next_step="list them with: contexture outbox list --all (retention removes them after archive_days)",
         )
     return runs[-1]

@@ -153,7 +153,7 @@ class _SourceVerification(TopicVerification):
                 return
             walk, counted = short[0]
             said = f"walk {walk} of the source read {compared.met(walk)} of {counted}"
-            self._report(f"{said}, try {number} of {_TRIES}")
+            self._report(f"{said}, attempt {number} of {_TRIES}")
         raise self._no_verdict(said)
 
     def _no_verdict(self, reason: str) -> RetriableError:

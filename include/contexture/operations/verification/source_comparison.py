@@ -206,7 +206,7 @@ ORDER BY 3, 1
 """
 
 
-CHANGED: Final = "changed while it was read: a second look found it equal, or changed again"
+CHANGED: Final = "changed while it was read: a second comparison found it equal, or changed again"
 BEHIND: Final = "changed in the source after the last concluded run, which the next run publishes"
 ABSENT: Final = "absent from the source in one run: its tombstone follows when a second run finds it absent"
 QUARANTINED: Final = "quarantined: topics keep what they had of it"

@@ -126,7 +126,7 @@ def _unanswerable(publication: Publication) -> str | None:
     if isinstance(publication, SdmxPublication):
         return _unanswerable_structures(publication)
     if basis_of(publication) == "records":
-        return "its records have no key of their own, so nothing says which is the last one of an entity"
+        return "its records have no key of their own, so that the last one of an entity is not known"
     if publication.source.mode == "notifications":
         return "it publishes what its source notifies, which may be a part of an entity"
     return None

@@ -188,7 +188,7 @@ class TopicVerification:
         if pointer.outbox is None:
             raise ConfigurationError(
                 f"nothing of publication {self._publication.name} was published yet, so there is nothing to verify",
-                next_step="let it run first",
+                next_step="start it first",
             )
         return pointer
 
@@ -259,7 +259,7 @@ class _StateVerification(TopicVerification):
                 return self._result(*looked, now=now, started=started)
         raise RetriableError(
             f"publication {self._publication.name} concludes runs faster than its state can be read",
-            next_step="verify it when it has less to do",
+            next_step="verify it at a time with fewer runs",
         )
 
     def _once(self, database: sqlite3.Connection) -> tuple[StatePointer, TopicSnapshot, ComparisonResult] | None:

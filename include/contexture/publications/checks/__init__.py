@@ -125,7 +125,7 @@ def _name_schemes(publication: NgsiPublication) -> Findings:
         message = f"`collision: {topics.collision}` has no effect on `naming: {topics.naming}`"
         yield ModelProblem(("topics", "collision"), message, "leave it out", (("topics", "naming"),))
     if topics.naming == "injective" and topics.enable_lowercase:
-        message = "`enable_lowercase: true` would let several identities share a topic of `naming: injective`"
+        message = "`enable_lowercase: true` would allow several identities to share a topic of `naming: injective`"
         yield ModelProblem(("topics", "enable_lowercase"), message, "leave it out", (("topics", "naming"),))
 
 

@@ -213,7 +213,7 @@ class _Translation:
 
     def _without_largest_length(self) -> ConfigurationError:
         repetition = repr(self._pattern[self._at])
-        return refused(self._pattern, self._at, repetition, "gives a look-behind no largest length; write {1,9}")
+        return refused(self._pattern, self._at, repetition, "sets no largest length of a look-behind; write {1,9}")
 
     def _group(self) -> str:
         behind = self._pattern.startswith(("(?<=", "(?<!"), self._at)

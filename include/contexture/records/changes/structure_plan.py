@@ -369,7 +369,7 @@ def _check_topics(
     topics |= {record.topic for transaction in transactions for record in transaction.records}
     if clashes := find_clashes(topics):
         raise ConfigurationError(
-            f"Kafka takes {' and '.join(clashes[0])} as one topic, because they differ only in dots and underscores"
+            f"Kafka treats {' and '.join(clashes[0])} as one topic, because they differ only in dots and underscores"
             + (f"; there are {len(clashes) - 1} more such" if len(clashes) > 1 else ""),
             next_step="write topics of this publication's routes that differ in more",
             topics=", ".join(clashes[0]),

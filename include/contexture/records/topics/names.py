@@ -225,7 +225,7 @@ def _always_in_lower_case(naming: TopicNaming) -> bool:
 
 
 def _no_single_name(identity: ContextIdentity, attribute: str | None) -> str:
-    raise DefectError("a fixed naming was asked to build a name", next_step="report this", identity=identity)
+    raise DefectError("a fixed naming cannot build a name", next_step="report this", identity=identity)
 
 
 def _by_service(identity: ContextIdentity, _attribute: str | None) -> str:

@@ -86,7 +86,7 @@ def page_timeout(address: str, who: str = BROKER) -> PageTimeoutError:
     """Returns the error of a response that did not come within the connection's time."""
     return PageTimeoutError(
         f"{who} at {address} did not respond in time",
-        next_step="give the connection more timeout_seconds, or the source a smaller page_size; the run is retried",
+        next_step="raise timeout_seconds of the connection, or lower page_size of the source; the run is retried",
     )
 
 

@@ -197,5 +197,5 @@ def test_data_and_metadata_in_the_place_of_structures_are_named(version, name):
     if version != "2.0":
         inside = f"<mes:Structures>{inside}</mes:Structures>"
     message = f"<mes:Structure {structures.namespaces(version)}>{inside}</mes:Structure>"
-    with pytest.raises(StructureMessageError, match=f"contains a {name}, which is no structure"):
+    with pytest.raises(StructureMessageError, match=f"contains a {name}, which is not a structure"):
         list(split(BytesIO(message.encode())))

@@ -139,7 +139,9 @@ def read_json(body: bytes, maximum_bytes: int) -> dict[str, object]:
     """
     if len(body) > maximum_bytes:
         raise refused(
-            f"the body has {len(body)} bytes, more than {maximum_bytes}", "notify fewer entities at once", TOO_LARGE
+            f"the body has {len(body)} bytes, more than {maximum_bytes}",
+            "notify fewer entities in one request",
+            TOO_LARGE,
         )
     if not body.strip():
         raise refused("the body is empty", "send the notification as JSON")

@@ -134,7 +134,7 @@ def check_content(parsed: ParsedEntity, maximum_bytes: int, found: RuleFindings,
     body = parsed.body
     size = len(body)
     if size > maximum_bytes:
-        found.add("size", f"the body has {size} bytes; a record takes {maximum_bytes}")
+        found.add("size", f"the body has {size} bytes; a record can have {maximum_bytes}")
     # Each level opens a bracket, so as many levels need as many brackets.
     if body.count(b"{") + body.count(b"[") > DEEPEST_NESTING:
         _check_nesting(parsed, found)

@@ -190,7 +190,7 @@ def newest_id(rows: Sequence[LogRow], after: int | None, address: str) -> int:
     if after is not None and last < after:
         raise LogResetError(
             f"the log of the structure registry at {address} ends with transaction {last}, and {after} was read",
-            next_step="if the registry was set up anew or restored, run the publication once in mode full",
+            next_step="if the registry was set up again or restored, run the publication once in mode full",
         )
     return last
 

@@ -133,7 +133,7 @@ class Utf8Source:
             piece = raw if self._decoder is None else self._decoder.decode(raw, final).encode()
         except UnicodeError:
             raise StructureMessageError(
-                f"the message is not written in {self.encoding.codec}, as it says",
+                f"the message is not written in {self.encoding.codec}, the encoding that it declares",
                 next_step="request UTF-8 from the registry, or correct the declared encoding",
             ) from None
         self._read += len(piece)

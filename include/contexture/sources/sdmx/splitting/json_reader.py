@@ -366,7 +366,7 @@ class JsonReader:
 
     def _no_structures(self, what: str) -> StructureMessageError:
         return StructureMessageError(
-            f"the message is JSON that {what}", next_step="check the response of the registry, or ask for structures"
+            f"the message is JSON that {what}", next_step="check the response of the registry, or request structures"
         )
 
     def _report(self, code: FindingCode, message: str, offset: int | None = None) -> None:

@@ -70,7 +70,7 @@ def root(name: str) -> Root:
     known = ml_format(namespace)
     if known is None:
         raise StructureMessageError(
-            f"the message is XML with the root element {local[:80]}, and no SDMX-ML",
+            f"the message is XML with the root element {local[:80]}, and not SDMX-ML",
             next_step="check the response of the registry: it may be a page for people, or a SOAP envelope",
         )
     format_, part = known
@@ -80,7 +80,7 @@ def root(name: str) -> Root:
         return Root(format_, Role.INTERFACE, namespace)
     raise StructureMessageError(
         f"the message is a {local[:80]} of {format_}, and holds no structures",
-        next_step="check the response of the registry, or ask for structures",
+        next_step="check the response of the registry, or request structures",
     )
 
 
@@ -92,8 +92,8 @@ def role(parent: Role, local: str, attributes: Mapping[str, str]) -> Role:
     """
     if local in _OTHER_CONTENTS:
         raise StructureMessageError(
-            f"the message contains a {local}, which is no structure",
-            next_step="check the response of the registry, or ask for structures",
+            f"the message contains a {local}, which is not a structure",
+            next_step="check the response of the registry, or request structures",
         )
     if parent is Role.CONTAINER:
         return Role.ARTEFACT
