@@ -283,7 +283,7 @@ def test_a_topic_that_kafka_refuses_holds_the_structure_back():
 
 
 def test_topics_that_are_one_for_kafka_stop_the_run():
-    with pytest.raises(ConfigurationError, match=r"a\.b and a_b for one topic"):
+    with pytest.raises(ConfigurationError, match=r"a\.b and a_b as one topic"):
         planned([upsert(0, A, "a", 3)], {B: HeldStructure(b"b", ("a.b",))}, router(a_b="*"))
 
 
