@@ -114,7 +114,7 @@ def _cell(text: str) -> str:
 def _of_module(module: str, tree: ast.Module, shared: _Scope) -> Iterator[Message]:
     scope = {**shared, **_assigned(tree.body)}
     listed: set[int] = set()
-    for table in scope.get("COMMANDS", ()) if module.startswith("include/contexture/cli/") else ():
+    for table in scope.get("COMMANDS", ()) if module == "include/contexture/cli/__init__.py" else ():
         listed.update(id(each) for each in ast.walk(table))
         if isinstance(table, ast.Dict):
             for key, value in zip(table.keys, table.values, strict=True):

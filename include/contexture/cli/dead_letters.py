@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False)
 
 _KEY_SHOWN = 100
-_NAME = typer.Argument(metavar="PUBLICATION", help="Its name, as in its file.")
+_NAME = typer.Argument(metavar="PUBLICATION", help="Name of the publication, as in its file.")
 _FILES = typer.Option(help="A publication file or folder; CONTEXTURE_PUBLICATIONS if none.")
 
 

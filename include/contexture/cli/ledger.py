@@ -20,7 +20,7 @@ def ledger() -> None:
 
 @app.command("rebuild")
 def rebuild_ledger(
-    publication: Annotated[str, typer.Argument(help="Its name.")],
+    publication: Annotated[str, typer.Argument(help="Name of the publication.")],
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be written to the ledger.")] = False,
     assume_sent: Annotated[
@@ -67,7 +67,7 @@ def _print(lost: LedgerRebuildPlan) -> None:
         row = "no row" if each.entry is None else f"sequence {each.entry.sequence}, position {each.entry.position}"
         typer.echo(f"  shard {each.shard}: {row}; {each.why}")
         if each.uncertain:
-            typer.echo(f"    of {each.uncertain} more transactions the topics do not show whether they were sent")
+            typer.echo(f"    for {each.uncertain} more transactions, the topics do not show whether they were sent")
 
 
 def _document(lost: LedgerRebuildPlan, *, written: bool) -> dict[str, Any]:

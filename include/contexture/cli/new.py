@@ -136,7 +136,7 @@ def new_publication(
     context: typer.Context,
     *,
     connection: Annotated[str | None, typer.Option(metavar="ID", help="Connection to the broker or registry.")] = None,
-    kind: Annotated[Literal["ngsi", "sdmx"] | None, typer.Option(help="Of the source; else it is detected.")] = None,
+    kind: Annotated[Literal["ngsi", "sdmx"] | None, typer.Option(help="Kind of the source; else detected.")] = None,
     service: Annotated[str | None, typer.Option(help="Broker: the Fiware-Service or tenant.")] = None,
     path: Annotated[list[str] | None, typer.Option(help="Broker: a service path; again for more.")] = None,
     type_: Annotated[list[str] | None, typer.Option("--type", help="Broker: a type; again for more.")] = None,
@@ -145,14 +145,16 @@ def new_publication(
     class_: Annotated[list[str] | None, typer.Option("--class", help="Registry: as Codelist; again for more.")] = None,
     media_type: Annotated[str, typer.Option(help="Registry: the format of the values.")] = STRUCTURE_FORM,
     topics: Annotated[str | None, typer.Option(help=f"With commas; broker: or {' or '.join(DATA_MODELS)}.")] = None,
-    name: Annotated[str | None, typer.Option(help="Of the publication, and of its file.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the publication, and of its file.")] = None,
     kafka: Annotated[str | None, typer.Option(metavar="ID", help="Connection to Kafka.")] = None,
     schedule: Annotated[str | None, typer.Option(help=f"Five cron fields, a preset, or {_BY_HAND}.")] = None,
     sample: Annotated[int, typer.Option(min=1, max=1000, help="Broker: how many entities are profiled.")] = 200,
     require: Annotated[bool | None, typer.Option(help="Quarantine entities without what all sampled have.")] = None,
     output: Annotated[Path | None, typer.Option(help="Folder to write to; else $CONTEXTURE_PUBLICATIONS.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: take what is proposed, and write it.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Ask no questions: accept the proposal, and write it.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document; written only with --yes.")] = False,
 ) -> None:
     """Write a publication from what a source has: choose service, paths and types, or agencies and classes.

@@ -14,7 +14,7 @@ from contexture.errors import ConfigurationError
 
 app = typer.Typer(add_completion=False)
 
-_NAME = typer.Argument(metavar="PUBLICATION", help="Its name, as in its file.")
+_NAME = typer.Argument(metavar="PUBLICATION", help="Name of the publication, as in its file.")
 
 
 class ReportFormat(StrEnum):

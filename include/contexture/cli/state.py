@@ -21,7 +21,7 @@ def state() -> None:
 
 @app.command("rebuild")
 def rebuild_state(
-    publication: Annotated[str, typer.Argument(help="Its name.")],
+    publication: Annotated[str, typer.Argument(help="Name of the publication.")],
     *,
     topics: Annotated[
         str | None, typer.Option("--topics", help="Pattern of the topics to read, instead of the default.")
@@ -72,7 +72,7 @@ def _print(found: RebuiltState) -> None:
         typer.echo(f"    {sample!r}")
     if found.found > len(found.samples):
         typer.echo(f"    and {found.found - len(found.samples)} more")
-    typer.echo(f"  of {found.with_content} of them the content is known too")
+    typer.echo(f"  for {found.with_content} of them, the content is known too")
     for why, count in found.left_alone.items():
         typer.echo(f"  not changed, {why}: {count} keys")
 

@@ -19,7 +19,7 @@ app = typer.Typer(add_completion=False)
 
 @app.command("status")
 def show_status(
-    publication: Annotated[str | None, typer.Argument(help="Only this one.")] = None,
+    publication: Annotated[str | None, typer.Argument(help="Only this publication.")] = None,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:

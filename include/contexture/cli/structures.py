@@ -174,7 +174,7 @@ _FILE = typer.Argument(help="A structure message of SDMX-ML, SDMX-JSON or Fusion
 
 @app.callback()
 def structures() -> None:
-    """Look into structure messages of SDMX."""
+    """Show what structure messages of SDMX contain."""
 
 
 @app.command("split")

@@ -18,7 +18,9 @@ def tables() -> None:
 
 @app.command("rebuild")
 def rebuild_tables(
-    publications: Annotated[list[str] | None, typer.Argument(metavar="[PUBLICATION…]", help="All if none.")] = None,
+    publications: Annotated[
+        list[str] | None, typer.Argument(metavar="[PUBLICATION…]", help="Names of publications; all if none.")
+    ] = None,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:

@@ -239,7 +239,7 @@ def plan_topics(files: Annotated[list[Path] | None, _FILES] = None, *, as_json: 
 def apply_topics(
     files: Annotated[list[Path] | None, _FILES] = None,
     *,
-    grow_keyed: Annotated[bool, typer.Option(help="Also give topics with keys more partitions; keys move.")] = False,
+    grow_keyed: Annotated[bool, typer.Option(help="Also add partitions to topics with keys; keys move.")] = False,
     as_json: Annotated[bool, _JSON] = False,
 ) -> None:
     """Change topics to what publications say, as `contexture topics plan` shows it.
@@ -293,7 +293,7 @@ def compare_topics(
     *,
     left: Annotated[str, typer.Option(help="Connection to the Kafka that Cygnus writes to.")] = "kafka_cygnus",
     right: Annotated[str, typer.Option(help="Connection to the Kafka that Contexture writes to.")] = "kafka_default",
-    prefix: Annotated[str, typer.Option(help="Compare all topics of both sides whose names begin so.")] = "",
+    prefix: Annotated[str, typer.Option(help="Compare all topics of both sides whose names begin with this.")] = "",
     timeout_seconds: Annotated[float, typer.Option("--timeout", min=1, help="Seconds to wait for a response.")] = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:

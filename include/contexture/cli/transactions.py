@@ -40,9 +40,9 @@ def show_transactions(
     *,
     status: Annotated[TransactionStatus | None, _STATUS] = None,
     outbox: Annotated[str | None, typer.Option(metavar="ID", help="The beginning of the id of their outbox.")] = None,
-    shard: Annotated[int | None, typer.Option(min=0, max=LAST_SHARD, help="Of the outbox.")] = None,
+    shard: Annotated[int | None, typer.Option(min=0, max=LAST_SHARD, help="Shard of the outbox.")] = None,
     registry_number: Annotated[
-        int | None, typer.Option(min=0, max=LAST_NUMBER, help="A registry's own number of it.")
+        int | None, typer.Option(min=0, max=LAST_NUMBER, help="The registry's own number of the transaction.")
     ] = None,
     since: Annotated[
         datetime | None,

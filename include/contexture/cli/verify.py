@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 
-_NAME = typer.Argument(metavar="PUBLICATION", help="Its name, as in its file.")
+_NAME = typer.Argument(metavar="PUBLICATION", help="Name of the publication, as in its file.")
 _AGAINST = typer.Option(help="sent: what was sent, by state; source: what the source holds now.")
 _FILES = typer.Option(help="A publication file or folder; CONTEXTURE_PUBLICATIONS if none.")
 
