@@ -402,7 +402,7 @@ def test_without_that_key_it_fails_at_once(
 
 def test_a_submit_that_dies_without_an_answer_is_retriable(storage: Home, kafka: FakeTarget, submit: Any) -> None:
     submit(None, 137)
-    with pytest.raises(RetriableError, match="ended without an answer"):
+    with pytest.raises(RetriableError, match="ended without a result"):
         stage()
 
 

@@ -91,13 +91,13 @@ def test_how_an_interval_is_sent_again_is_in_the_order(storage: Home) -> None:
 def test_the_answer_of_an_earlier_try_is_forgotten(storage: Home) -> None:
     storage.write(FOLDER.result("run3"), StageResult(outbox="old", sequence=3).to_json())
     order = place(storage)
-    with pytest.raises(RetriableError, match="without an answer"):
+    with pytest.raises(RetriableError, match="without a result"):
         read_staged_outbox(storage.publication(order.publication), order, SUBMIT_FAILED)
 
 
 def test_a_job_without_an_answer_leaves_one(storage: Home) -> None:
     order = place(storage)
-    with pytest.raises(RetriableError, match=r"ended without an answer\. Next: read the log above: memory, Java"):
+    with pytest.raises(RetriableError, match=r"ended without a result\. Next: read the log above: memory, Java"):
         read_staged_outbox(storage.publication(order.publication), order, SUBMIT_FAILED)
     result = StageResult.model_validate_json(storage.read(FOLDER.result("run3")))
     assert result.error is not None
