@@ -105,10 +105,17 @@ def _package(message: Message) -> str:
 
 
 def _cell(text: str) -> str:
-    flat = " ".join(text.split())
-    for sign in "\\`*_[]<|":
-        flat = flat.replace(sign, f"\\{sign}")
-    return flat.replace("\\<", "&lt;")
+    # What a message quotes as code stays code; elsewhere the signs of Markdown are text.
+    parts = " ".join(text.split()).split("`")
+    if len(parts) % 2 == 0:
+        return _escape("`".join(parts), "\\`*_[]<|")
+    return "`".join(_escape(part, "|" if place % 2 else "\\*_[]<|") for place, part in enumerate(parts))
+
+
+def _escape(text: str, signs: str) -> str:
+    for sign in signs:
+        text = text.replace(sign, f"\\{sign}")
+    return text.replace("\\<", "&lt;")
 
 
 def _of_module(module: str, tree: ast.Module, shared: _Scope) -> Iterator[Message]:
