@@ -21,7 +21,7 @@ from builders.page_browser import Browser as Client  # noqa: E402
 from builders.page_world import AIR, page_world  # noqa: E402
 from contexture.monitoring import RunTables, TransactionRow, TransactionStatus  # noqa: E402
 from contexture.storage.home import Home  # noqa: E402
-from contexture_airflow.web import mount  # noqa: E402
+from contexture_airflow.web import pages as page_routes  # noqa: E402
 from e2e.browser import Browser, browser, missing  # noqa: E402
 
 FILE = """
@@ -57,7 +57,7 @@ def pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path / "publications"))
     monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
     fill(Home(str(tmp_path / "home")))
-    client, style = Client("vehicles"), Path(mount.__file__).parent / "static" / "page.css"
+    client, style = Client("vehicles"), Path(page_routes.__file__).parent / "static" / "page.css"
     addresses = {f"{number}": f"publications/vehicles{part}" for number, part in enumerate(PARTS)}
     for name, address in {**addresses, "overview": ""}.items():
         text = client.get(address).text
