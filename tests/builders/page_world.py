@@ -19,6 +19,7 @@ from contexture.monitoring.rows import milliseconds
 from contexture.monitoring.tables import RUNS
 from contexture.operations.status.detail import StepTime
 from contexture.storage.home import Home
+from contexture.storage.publication_store import run_name
 from contexture.storage.schemas import QUARANTINE
 from contexture.storage.state import StatePointer
 
@@ -98,11 +99,12 @@ def _runs(home: Home, name: str, *, count: int, first: Any, quarantined: bool = 
     rows = []
     outboxes = home.publication(name).outboxes
     for number in range(1, count + 1):
-        made = outbox(home, publication(name=name), number, [records("a")])
+        at = first + timedelta(minutes=5 * (number - 1))
+        run_id = f"scheduled__{at.isoformat()}"
+        made = outbox(home, publication(name=name), number, [records("a")], run=run_name(run_id))
         amount = 200 + 97 * number % 1_100
         shard = made.shards[0].model_copy(update={"records": 2 * HALF_SENT if number == 20 else amount})
         refused = {"number-string": number % 4} if quarantined and number % 4 else {}
-        at = first + timedelta(minutes=5 * (number - 1))
         changed = made.model_copy(
             update={
                 "shards": (shard,),
@@ -121,8 +123,8 @@ def _runs(home: Home, name: str, *, count: int, first: Any, quarantined: bool = 
         rows.append(
             {
                 "publication": name,
-                "run": f"run{number}",
-                "run_id": f"scheduled__{at.isoformat()}",
+                "run": run_name(run_id),
+                "run_id": run_id,
                 "mode": "changes",
                 "sequence": number,
                 "outbox": made.outbox,
