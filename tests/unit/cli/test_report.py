@@ -63,7 +63,7 @@ def test_one_run_is_shown_alone(contexture):
     ("arguments", "said"),
     [
         (("none",), "publication none has no files"),
-        (("vehicles", "--run", "outbox9"), "no run or outbox outbox9 is kept"),
+        (("vehicles", "--run", "outbox9"), "no run or outbox outbox9 is stored"),
         (("vehicles", "--run", "outbox1", "--last", "3"), "--run is about one run"),
         (("vehicles", "--since", "2026-03-02", "--until", "2026-03-01"), "--since is not before --until"),
         (("vehicles", "--out", "/nowhere/at/all.html"), "cannot be written"),

@@ -72,7 +72,7 @@ def test_what_was_found_is_shown_before_anything_is_written(read: Written) -> No
         "  12 identities were found that state does not hold (1 it does)",
         """    '["a","/b","car1","car\\\\u001b[2J"]'""",
         "    and 11 more",
-        "  of 9 of them the content is known too",
+        "  for 9 of them, the content is known too",
         "  not changed, of another publication: 4 keys",
         "Write state? [y/N]: n",
     ]

@@ -107,7 +107,7 @@ def test_a_leader_that_stays_lost_is_not_waited_for_without_an_end() -> None:
 
 def test_a_broker_that_stays_behind_is_not_waited_for_for_ever() -> None:
     moments = iter(range(0, 1000, 20))
-    with pytest.raises(BrokersAwayError, match=r"does not know contexture\.ledger\.city yet"):
+    with pytest.raises(BrokersAwayError, match=r"does not have contexture\.ledger\.city yet"):
         ends(Cluster([None], [2]), BrokerWait(30, clock=lambda: next(moments)))
 
 

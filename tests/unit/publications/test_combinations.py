@@ -223,7 +223,10 @@ def test_a_registry_has_no_entities():
     [
         ({"naming": "injective", "cygnus_version": "1.9.0"}, "`cygnus_version` has no effect on `naming: injective`"),
         ({"naming": "cygnus-legacy", "cygnus_version": "1.10"}, "did not name topics in the legacy way"),
-        ({"naming": "injective", "enable_lowercase": True}, "several identities share a topic of `naming: injective`"),
+        (
+            {"naming": "injective", "enable_lowercase": True},
+            "several identities to share a topic of `naming: injective`",
+        ),
         (
             {"naming": "injective", "collision": "quarantine"},
             "`collision: quarantine` has no effect on `naming: injective`",

@@ -152,7 +152,7 @@ def test_a_registry_has_structures_and_no_entities() -> None:
     assert '<th scope="col" class="number">Structures</th>' in text
     assert "Converted" not in text
     assert "<td><code>dangling-reference</code></td><td><code>urn:a&lt;b&gt;</code></td>" in text
-    assert "<td>&#39;urn:c&#39; isn&#39;t held</td>" in text
+    assert "<td>&#39;urn:c&#39; is not stored</td>" in text
 
 
 def test_what_a_backfill_lacks_is_listed() -> None:

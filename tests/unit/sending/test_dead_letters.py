@@ -152,7 +152,7 @@ def test_a_successor_sends_what_is_no_longer_refused(cluster):
 
 def test_more_than_may_be_left_out_stop_the_sending(cluster):
     cluster.limits = {"cars": 50}
-    with pytest.raises(RejectedError, match=r"3 records of the shard.*lets 2 go to") as caught:
+    with pytest.raises(RejectedError, match=r"3 records of the shard.*allows 2 in") as caught:
         publisher_of(cluster, limit=2).publish(MemoryShard(ROWS))
     assert caught.value.context["topic"] == "cars"
     # The transactions before are sent, with their dead letters; the next send meets the same limit.

@@ -70,7 +70,7 @@ def limit(codec: str) -> RequestLimit:
 @pytest.mark.parametrize("codec", ["none", "lz4", "zstd", "gzip", "snappy"])
 def test_a_record_that_no_broker_would_take_is_refused_by_name(codec: str) -> None:
     rows = record_batch([OutboxRow("structures", b"small", b"v"), OutboxRow("structures", URN, NOISE)], 0)
-    with pytest.raises(RejectedError, match=r"CL_AREA\(1\.0\) has 100\d+ bytes .*brokers take 60000") as refused:
+    with pytest.raises(RejectedError, match=r"CL_AREA\(1\.0\) has 100\d+ bytes .*brokers accept 60000") as refused:
         limit(codec).check(rows)
     assert (refused.value.context["topic"], refused.value.context["status"]) == ("structures", 2)
     assert "socket.request.max.bytes" in refused.value.next_step
