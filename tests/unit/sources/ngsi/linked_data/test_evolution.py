@@ -85,7 +85,7 @@ def test_a_removed_attribute_is_left_out(removed: bytes) -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (b"[]", "not JSON object"),
+        (b"[]", "not a JSON object"),
         (b'{"type": "Car"}', "no id"),
         (b'{"id": "urn:a:1", "type": "Car", "speed": [{"type": "Property", "value": 1}]}', "has no time"),
         (b'{"id": "urn:a:1", "type": "Car", "speed": 7}', "holds no instances"),
