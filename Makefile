@@ -60,7 +60,7 @@ test-long: install ## the tests that `make test` leaves out because they take ma
 test-laws: install ## the property tests of tests/unit with new examples (make test draws the same ones each time)
 	$(RUN) -m pytest tests/unit -q --new-examples -m "not long"
 
-test-quick: install ## unit tests in about a minute: no simulations, no whole runs, ten examples of each law
+test-quick: install ## unit tests in less than a minute: no simulations, no whole runs, no tests that take seconds
 	$(RUN) -m pytest tests/unit -q -n 3 -m "not slow" --few-examples $(addprefix --ignore=tests/unit/,simulation stage documentation)
 
 cluster-test: install ## Celery, PostgreSQL, Redis, Spark standalone, three brokers, S3: all started here, parts of it killed

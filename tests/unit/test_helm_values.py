@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "deploy/helm/values.yaml").read_text()
 VALUES: dict[str, Any] = yaml.safe_load(TEXT)

@@ -21,6 +21,8 @@ from typer.main import get_command
 
 from contexture.cli import COMMANDS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 # In a line of a shell, what precedes a command: variables, and the folder of the environment.

@@ -77,6 +77,7 @@ def test_the_version_is_one_line():
     assert CliRunner().invoke(app, ["version"]).output.startswith("contexture ")
 
 
+@pytest.mark.slow
 def test_an_error_is_one_sentence_and_no_traceback(tmp_path):
     done = contexture("check", str(tmp_path / "nothing"))
     assert (done.returncode, done.stdout) == (2, "")
@@ -87,6 +88,7 @@ def test_an_error_is_one_sentence_and_no_traceback(tmp_path):
     assert done.stderr.strip() == expected
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("arguments", [["version"], ["schema"], ["--help"]])
 def test_output_that_finds_no_room_is_one_sentence_and_no_traceback(arguments):
@@ -115,6 +117,7 @@ def test_a_path_that_may_not_be_looked_at_is_one_sentence_and_no_traceback(monke
     )
 
 
+@pytest.mark.slow
 def test_a_terminal_that_lacks_a_character_gets_its_code(tmp_path):
     file = tmp_path / "bikes.yaml"
     file.write_text(
@@ -129,6 +132,7 @@ def test_a_terminal_that_lacks_a_character_gets_its_code(tmp_path):
     assert json.loads(document.stdout)["publications"][0]["configuration"]["description"] == "Räder … \U0001f6b2"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("no_color", "is_coloured"), [("1", False), ("", True)])
 def test_no_color_takes_the_colours_away(no_color, is_coloured):
     ours, theirs = os.openpty()

@@ -19,6 +19,8 @@ from contexture.cli import notify
 from contexture.errors import ConfigurationError
 from contexture.storage.home import Home
 
+pytestmark = pytest.mark.slow
+
 CARS = """
 name: cars
 source: {kind: ngsi, connection: broker, service: vehicles, service_path: /4wheels, types: [car], mode: notifications}

@@ -23,6 +23,8 @@ from contexture.monitoring import migrations as package
 from contexture.monitoring.database import HEAD, VERSION_TABLE, current_revision, open_engine
 from contexture.monitoring.tables import METADATA, VIEWS
 
+pytestmark = pytest.mark.slow
+
 SENT = TransactionRow("vehicles", "outbox1", 0, 0, TransactionStatus.SENT, 10, 1_000, 10, None, None, NOON)
 VERSION = f"SELECT version_num FROM {VERSION_TABLE}"
 

@@ -271,6 +271,7 @@ WRITER = textwrap.dedent(
 )
 
 
+@pytest.mark.slow
 def test_processes_that_write_in_parallel_create_the_tables_once_and_lose_nothing(store: RunTables, url: str) -> None:
     path = [str(Path(__file__).parent), *sys.path]
     script = WRITER.format(path=path, url=url)

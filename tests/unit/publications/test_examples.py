@@ -50,6 +50,7 @@ def test_the_schema_refuses_an_unknown_key_and_takes_one_text_for_a_list():
     assert not validator.is_valid({"name": "a", "source": source, "topic": {}})
 
 
+@pytest.mark.slow
 def test_two_hundred_files_cost_a_few_times_what_reading_their_yaml_costs(tmp_path):
     text = (FOLDER / "vehicles.yaml").read_text(encoding="utf-8")
     for number in range(200):

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from builders.registry_outboxes import RegistryChange, registry_outbox, structures
 from contexture.storage import outbox_reader as reading
 from contexture.storage.home import Home
 from contexture.storage.outbox_reader import OutboxShardReader
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_reader_holds_one_large_record_at_a_time_and_many_small_ones(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ from contexture.storage.state_files import ROWS_IN_GROUP
 from contexture.storage.state_updates import Written, advance, merge_from
 from fakes.failing_storage import FailingStorage, KilledError
 
+pytestmark = pytest.mark.slow
+
 VEHICLES = publication()
 CARS = [Held(f"car{number}") for number in range(12)]
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,8 @@ from contexture.records.changes.structure_changes import (
 )
 from contexture.records.changes.structure_plan import StructurePlan, StructureRun, plan_structures
 from contexture.records.topics.structure_routes import Router
+
+pytestmark = pytest.mark.slow
 
 LIST = "urn:sdmx:org.sdmx.infomodel.codelist.Codelist=X:"
 FLOW = "urn:sdmx:org.sdmx.infomodel.datastructure.Dataflow=X:F(1.0)"

@@ -15,6 +15,8 @@ from contexture.sources.ngsi.entity_head import EntityHead, moment
 from contexture.sources.ngsi.paging import KeysetCursor, PageRequest, sliced
 from contexture.sources.ngsi.query import EntityQuery, KeysetField
 
+pytestmark = pytest.mark.slow
+
 START = datetime(2026, 1, 1, tzinfo=UTC)
 Change = tuple[str, int]
 

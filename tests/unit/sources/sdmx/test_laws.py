@@ -9,12 +9,15 @@ from html import escape
 from io import BytesIO
 from itertools import count
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import structures
 from contexture.events import content_hash, parse_json
 from contexture.sources.sdmx import Artefact, StructureMessageError, split
+
+pytestmark = pytest.mark.slow
 
 NAMES = st.sampled_from(["Code", "Name", "Annotation", "Extra"])
 # XML 1.0 (2.2) knows neither surrogates, nor most controls, nor the last two code points of the first plane.

@@ -23,6 +23,8 @@ from tools.fuzz.supervisor import Result, fuzz_target
 from tools.fuzz.target import Target, request, taken_apart
 from tools.fuzz.targets import TARGETS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[4]
 
 

@@ -16,6 +16,8 @@ import pytest
 from contexture_sandbox.context_broker.command import LinkedDataFlavour
 from contexture_sandbox.context_broker.linked_data import FLAVOURS
 
+pytestmark = pytest.mark.slow
+
 CONTEXT = '<https://example.org/c.jsonld>; rel="http://www.w3.org/ns/json-ld#context"; type="application/ld+json"'
 
 

@@ -19,6 +19,8 @@ from contexture_sandbox.faults import Fault
 from contexture_sandbox.registry import TestRegistry
 from contexture_sandbox.registry.model import Face
 
+pytestmark = pytest.mark.slow
+
 FAULTS = st.lists(
     st.builds(
         Fault,
