@@ -25,6 +25,7 @@ from contexture.operations.reports.model import (
     StoppedRun,
 )
 from contexture.operations.reports.selection import KeptOutbox, KeptRun, kept_outboxes, last_runs, select_runs
+from contexture.operations.reports.verdict import judge_latest_run
 from contexture.operations.status.dead_letters import of_outbox
 from contexture.operations.status.sources import Tables
 from contexture.operations.status.status import OperationsReader
@@ -231,7 +232,10 @@ def quality_report(sources: ReportSources, publication: str, period: ReportPerio
     wanted = select_runs(store.outboxes, kept, period)
     names = {run.manifest.run for run in wanted}
     rows = sources.tables.ask(lambda history: history.runs_named(publication, names), ())
-    runs = _run_reports(store, kept, wanted, {row.run: row.run_id for row in rows})
+    earlier = _earlier_runs(store, kept, wanted)
+    runs = _run_reports(store, earlier, wanted, {row.run: row.run_id for row in rows})
+    stopped = sources.tables.ask(lambda history: _stopped(history, publication, wanted, period), ())
+    before = _run_before(store, earlier, runs)
     owner = _publication(store, wanted)
     return QualityReport.model_validate(
         {
@@ -240,24 +244,43 @@ def quality_report(sources: ReportSources, publication: str, period: ReportPerio
             "many": owner.source.plural if owner else "entities",
             "made_at": sources.now,
             "period": period,
+            "verdict": judge_latest_run(runs[-1], before, stopped) if runs else None,
             "totals": totals(runs),
             "runs": runs,
             "rules": rules(runs),
             "expectations": expectations(runs),
-            "stopped": sources.tables.ask(lambda history: _stopped(history, publication, wanted, period), ()),
+            "stopped": stopped,
             "tables_problem": sources.tables.problem,
         }
     )
 
 
-def _run_reports(
-    store: PublicationStore, kept: Sequence[KeptOutbox], wanted: Sequence[KeptRun], run_ids: Mapping[str, str]
-) -> tuple[RunReport, ...]:
+def _earlier_runs(store: PublicationStore, kept: Sequence[KeptOutbox], wanted: Sequence[KeptRun]) -> Sequence[KeptRun]:
     if not wanted:
         return ()
     first = wanted[0]
     earlier = [each for each in kept if (each.prepared_at, each.sequence) < (first.prepared_at, first.status.sequence)]
-    types = type_drift(store, [*last_runs(store.outboxes, earlier, _COMPARED), *wanted])
+    return last_runs(store.outboxes, earlier, _COMPARED)
+
+
+def _run_before(store: PublicationStore, earlier: Sequence[KeptRun], runs: Sequence[RunReport]) -> RunReport | None:
+    """Returns the last run of the mode of the latest one before it: the counts of other modes say nothing about it."""
+    if not runs:
+        return None
+    mode = runs[-1].mode
+    inside = next((run for run in reversed(runs[:-1]) if run.mode == mode), None)
+    if inside:
+        return inside
+    outside = next((run for run in reversed(earlier) if run.manifest.mode == mode), None)
+    return run_report(store, outside, None, None) if outside else None
+
+
+def _run_reports(
+    store: PublicationStore, earlier: Sequence[KeptRun], wanted: Sequence[KeptRun], run_ids: Mapping[str, str]
+) -> tuple[RunReport, ...]:
+    if not wanted:
+        return ()
+    types = type_drift(store, [*earlier, *wanted])
 
     def report(run: KeptRun) -> RunReport:
         found: TypesOfRun | None = types.get(run.manifest.outbox)

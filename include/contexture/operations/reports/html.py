@@ -112,7 +112,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": _number, "moment": _moment, "size": _size, "change": _change}
+    environment.filters |= {"number": _number, "moment": _moment, "size": _size, "change": _change, "signed": _signed}
     environment.globals |= {"chart_width": WIDTH, "chart_height": HEIGHT, "most_columns": COLUMNS}
     return environment
 
@@ -127,6 +127,10 @@ def _moment(value: datetime | None) -> str:
 
 def _change(share: float | None) -> str:
     return "" if not share else f"{share:+.1%}"
+
+
+def _signed(value: int) -> str:
+    return f"{value:+,}" if value else "±0"
 
 
 def _size(value: int) -> str:

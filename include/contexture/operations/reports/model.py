@@ -133,10 +133,35 @@ class ReportPeriod(StoredDocument):
     run: str | None = None
 
 
+class ReportVerdict(StoredDocument):
+    """Whether the latest run of a report passed, and what changed since the last run of the same mode before it.
+
+    Attributes:
+        outcome: `unknown` where the verdict is no longer stored.
+        sequence: of the run.
+        sentence: the outcome and its reason, for people.
+        compared_with: the sequence of the run before; None where none is stored.
+        changes: this run minus the run before, by members of `RunReport`; empty where none is stored.
+        new_failures: expectations that fail and did not fail before; None where one of both was not judged.
+        fixed: expectations that failed before and hold now; None where one of both was not judged.
+        failed_later: runs that began later and failed.
+    """
+
+    outcome: Literal["passed", "failed", "unknown"]
+    sequence: int
+    sentence: str
+    compared_with: int | None
+    changes: Mapping[str, int]
+    new_failures: tuple[str, ...] | None
+    fixed: tuple[str, ...] | None
+    failed_later: int
+
+
 class QualityReport(StoredDocument):
     """The report of a publication.
 
     Attributes:
+        verdict: on the latest run; None where no run is stored.
         many: what its source holds: entities, structures, or events of Contexture itself.
         runs: the oldest first.
         totals: sums over the runs, by the members of `RunReport` that they are of.
@@ -149,6 +174,7 @@ class QualityReport(StoredDocument):
     many: Literal["entities", "structures", "events"]
     made_at: datetime
     period: ReportPeriod
+    verdict: ReportVerdict | None = None
     totals: Mapping[str, int]
     runs: tuple[RunReport, ...]
     rules: tuple[RuleOverTime, ...]
