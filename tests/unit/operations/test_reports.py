@@ -271,12 +271,13 @@ def test_its_json_form_keeps_its_shape(storage):
     document = json.loads(report_of(storage).to_json())
     assert document["format_version"] == 1
     assert set(document) == {
-        "format_version", "publication", "description", "many", "made_at", "period", "verdict", "totals", "runs",
-        "rules", "expectations", "stopped", "tables_problem",
+        "format_version", "publication", "description", "many", "made_at", "period", "verdict", "scores", "totals",
+        "runs", "rules", "expectations", "stopped", "tables_problem",
     }  # fmt: skip
     assert set(document["verdict"]) == {
         "outcome", "sequence", "sentence", "compared_with", "changes", "new_failures", "fixed", "failed_later",
     }  # fmt: skip
+    assert set(document["scores"][0]) == {"dimension", "percent", "passed", "checks", "failed"}
     assert set(document["runs"][0]) == {
         "outbox", "sequence", "run", "run_id", "mode", "status", "prepared_at", "received_from", "received_to",
         "in_source", "in_source_change", "read", "accepted", "unchanged", "repeated", "quarantined", "upserts",

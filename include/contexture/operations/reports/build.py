@@ -13,6 +13,7 @@ import msgspec
 from contexture.errors import DefectError
 from contexture.monitoring.history import History
 from contexture.operations import environment
+from contexture.operations.reports.dimensions import score_dimensions
 from contexture.operations.reports.model import (
     ExpectationOutcome,
     ExpectationOverTime,
@@ -245,6 +246,7 @@ def quality_report(sources: ReportSources, publication: str, period: ReportPerio
             "made_at": sources.now,
             "period": period,
             "verdict": judge_latest_run(runs[-1], before, stopped) if runs else None,
+            "scores": score_dimensions(runs[-1], owner) if runs else (),
             "totals": totals(runs),
             "runs": runs,
             "rules": rules(runs),

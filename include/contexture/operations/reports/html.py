@@ -112,7 +112,14 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": _number, "moment": _moment, "size": _size, "change": _change, "signed": _signed}
+    environment.filters |= {
+        "number": _number,
+        "moment": _moment,
+        "size": _size,
+        "change": _change,
+        "signed": _signed,
+        "percent": _percent,
+    }
     environment.globals |= {"chart_width": WIDTH, "chart_height": HEIGHT, "most_columns": COLUMNS}
     return environment
 
@@ -131,6 +138,10 @@ def _change(share: float | None) -> str:
 
 def _signed(value: int) -> str:
     return f"{value:+,}" if value else "±0"
+
+
+def _percent(value: float) -> str:
+    return f"{value:g} %"
 
 
 def _size(value: int) -> str:

@@ -157,11 +157,31 @@ class ReportVerdict(StoredDocument):
     failed_later: int
 
 
+Dimension = Literal["completeness", "validity", "uniqueness", "timeliness", "volume"]
+
+
+class DimensionScore(StoredDocument):
+    """How many checks of one dimension a run passed, all with the same weight.
+
+    Attributes:
+        percent: 0 to 100; None where no check belongs to the dimension.
+        checks: the rules and expectations that the run was checked by.
+        failed: the names of those that it broke.
+    """
+
+    dimension: Dimension
+    percent: float | None
+    passed: int
+    checks: int
+    failed: tuple[str, ...]
+
+
 class QualityReport(StoredDocument):
     """The report of a publication.
 
     Attributes:
         verdict: on the latest run; None where no run is stored.
+        scores: of the latest run, in each dimension; empty where no run is stored.
         many: what its source holds: entities, structures, or events of Contexture itself.
         runs: the oldest first.
         totals: sums over the runs, by the members of `RunReport` that they are of.
@@ -175,6 +195,7 @@ class QualityReport(StoredDocument):
     made_at: datetime
     period: ReportPeriod
     verdict: ReportVerdict | None = None
+    scores: tuple[DimensionScore, ...] = ()
     totals: Mapping[str, int]
     runs: tuple[RunReport, ...]
     rules: tuple[RuleOverTime, ...]
