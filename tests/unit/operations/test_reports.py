@@ -18,7 +18,7 @@ from builders.quarantines import refused
 from contexture.errors import ConfigurationError
 from contexture.monitoring import RunTables
 from contexture.operations.reports.build import ReportSources, quality_report
-from contexture.operations.reports.html import DETAILED, LATEST, grouped, page
+from contexture.operations.reports.html import DETAILED, LATEST, charts, grouped, page
 from contexture.operations.reports.model import QualityReport, ReportPeriod
 from contexture.operations.status.charts import COLUMNS
 from contexture.operations.status.sources import Tables
@@ -346,6 +346,35 @@ def test_plots_are_drawn_of_what_is_known(storage):
         '<rect class="failed" x="245.0" y="22.5" width="70.0" height="67.5"><title>run 1, 2026-03-01 12:00: 3</title>'
         in text
     )
+
+
+def test_the_trend_has_a_column_for_each_of_the_last_30_runs_with_a_scale_and_times(storage):
+    for sequence in range(1, 33):
+        ran(storage, sequence, quarantined_entities=sequence)
+    found = report_of(storage)
+    text = page(found).decode()
+    trend, _, rest = text.partition("<h2>All 32 runs</h2>")
+    _, _, trend = trend.partition("<h2>Trend of the last 30 runs</h2>")
+    _, _, quarantined = trend.partition("Quarantined by rules")
+    quarantined = quarantined.partition("</figure>")[0]
+    assert quarantined.count("<rect") == 30
+    assert "<title>run 2, " not in quarantined
+    assert "<title>run 3, 2026-03-01 14:00: 3</title>" in quarantined
+    assert "<span>40</span><span>20</span><span>0</span>" in quarantined
+    assert "<span>1 Mar 14:00</span><span>2 Mar 19:00</span>" in quarantined
+    assert "<title>run 1, 2026-03-01 12:00: 1</title>" in rest
+
+
+def test_a_report_of_fewer_runs_has_no_second_drawing_of_them(storage):
+    for sequence in (1, 2):
+        ran(storage, sequence)
+    found = report_of(storage)
+    text = page(found).decode()
+    assert "<h2>Trend of the last 2 runs</h2>" in text
+    assert "<h2>All 2 runs</h2>" not in text
+    assert next((each.title, each.first, each.last) for each in charts(found.runs, "entities")) == (
+        "Events read", "1 Mar 12:00", "13:00",
+    )  # fmt: skip
 
 
 def test_more_runs_than_columns_are_grouped_by_the_greatest_and_the_latest_group_is_whole():

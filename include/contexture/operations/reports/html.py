@@ -10,7 +10,7 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from contexture.operations.reports.model import QualityReport, RunReport
-from contexture.operations.status.charts import COLUMNS, HEIGHT, WIDTH, Chart, draw_chart
+from contexture.operations.status.charts import COLUMNS, HEIGHT, WIDTH, Chart, draw_chart, name_ends
 
 Value = tuple[str, int, str]
 
@@ -48,10 +48,16 @@ def grouped(values: Sequence[Value], columns: int = COLUMNS) -> list[Value]:
 
 
 def _over(title: str, runs: Sequence[RunReport], value: Callable[[RunReport], int | None], state: str) -> Chart:
-    numbers = [(run, value(run)) for run in runs]
-    return draw_chart(
-        title, grouped([(_said(run, number), number, state) for run, number in numbers if number is not None])
-    )
+    known = [(run, number) for run in runs if (number := value(run)) is not None]
+    return _draw(title, [run for run, _ in known], [(_said(run, number), number, state) for run, number in known])
+
+
+def _draw(title: str, runs: Sequence[RunReport], values: Sequence[Value]) -> Chart:
+    """Draws a value of each of the runs; the axis names the times of the first and the last of them."""
+    if not runs:
+        return draw_chart(title, ())
+    first, last = name_ends(runs[0].prepared_at.astimezone(UTC), runs[-1].prepared_at.astimezone(UTC))
+    return draw_chart(title, grouped(values), first=first, last="" if len(runs) == 1 else last)
 
 
 def _new_types(run: RunReport) -> int | None:
@@ -63,12 +69,15 @@ def _failures(runs: Sequence[RunReport]) -> Chart:
     values = [
         (_said(run, len(run.failures)), len(run.failures), "waiting" if run.approved else "failed") for run in judged
     ]
-    return draw_chart("Failed expectations", grouped(values))
+    return _draw("Failed expectations", judged, values)
 
 
 def _said(run: RunReport, value: int) -> str:
     return f"run {run.sequence}, {run.prepared_at:%Y-%m-%d %H:%M}: {value:,}"
 
+
+TREND: Final = 30
+"""The latest runs, each of which has a column of its own in the trend."""
 
 LATEST: Final = 200
 """Runs in the table; JSON has all of them."""
@@ -88,7 +97,9 @@ def page(report: QualityReport) -> bytes:
         report=report,
         latest=report.runs[::-1][:LATEST],
         detailed=detailed(report.runs),
-        charts=charts(report.runs, report.many),
+        trend=charts(report.runs[-TREND:], report.many),
+        # Of more runs than the trend has, all are shown too, several in a column.
+        charts=charts(report.runs, report.many) if len(report.runs) > TREND else (),
         rules_drawn=drawn,
     ).encode()
 
@@ -120,7 +131,7 @@ def _environment() -> Environment:
         "signed": _signed,
         "percent": _percent,
     }
-    environment.globals |= {"chart_width": WIDTH, "chart_height": HEIGHT, "most_columns": COLUMNS}
+    environment.globals |= {"chart_width": WIDTH, "chart_height": HEIGHT, "most_columns": COLUMNS, "most_trend": TREND}
     return environment
 
 
