@@ -18,6 +18,7 @@ pytest.importorskip("airflow.sdk")
 
 from builders.attempts import failed_send  # noqa: E402
 from builders.large_home import LARGEST_PAGES, NAMES, large_home  # noqa: E402
+from builders.layout import PublicationPaths  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import Browser  # noqa: E402
 from contexture.monitoring import RunTables, TransactionRow, TransactionStatus, VerificationRow  # noqa: E402
@@ -378,6 +379,19 @@ def test_the_quality_of_runs_can_be_taken_along_as_a_file(home, browser, form, k
     assert browser.get(f"publications/vehicles/report.{form}", user="ben").status_code == 404
     assert browser.get(f"publications/vehicles/report.{form}", user=None).status_code == 303
     assert browser.post(f"publications/vehicles/report.{form}").status_code == 405
+
+
+def test_a_report_that_the_browser_shows_links_to_the_quarantine_and_a_file_does_not(home, browser):
+    made = outbox(home, publication(), 1, [records("a")])
+    changed = made.model_copy(update={"quarantined": {"number-string": 1}, "quarantined_entities": 1})
+    home.write(PublicationPaths("vehicles").manifest("outbox1"), changed.to_json())
+    link = "/contexture/publications/vehicles/quarantine?rule=number-string"
+    shown = browser.get("publications/vehicles/report.html", download="false")
+    assert shown.headers["content-disposition"] == "inline; filename*=UTF-8''vehicles-quality.html"
+    assert shown.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+    assert link in shown.text
+    assert link not in browser.get("publications/vehicles/report.html").text
+    assert "report.html?download=false" in browser.get("publications/vehicles/quality").text
 
 
 def test_a_file_is_about_the_runs_that_were_asked_for(home, browser):

@@ -63,28 +63,34 @@ def export_report(
     until: Moment = None,
     last: RunCount | None = None,
     run: Annotated[str | None, Query(max_length=300)] = None,
+    download: bool = True,
 ) -> Response:
-    """The output of `contexture report`, as a file; at most 1,000 runs, because the server waits for it."""
+    """The output of `contexture report`, as a file; at most 1,000 runs, because the server waits for it.
+
+    Without `download` the browser shows it, with links to the quarantine.
+    """
     if since is not None and until is not None and since >= until:
         raise HTTPException(422, "since: this is not before until")
     # As on the command line: who chooses a time gets the runs of it.
     most = last or (LAST if since is None and until is None else _MOST)
     period = ReportPeriod(run=run) if run else ReportPeriod(since=since, until=until, last=most)
-    content = _content(visitor, visitor.publication(name), period, form)
+    quarantine = None if download else visitor.places.publication(name, "quarantine")
+    content = _content(visitor, visitor.publication(name), period, form, quarantine)
+    disposition = "attachment" if download else "inline"
     headers = {
-        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(f'{name}-quality.{form}', safe='')}",
+        "Content-Disposition": f"{disposition}; filename*=UTF-8''{quote(f'{name}-quality.{form}', safe='')}",
         "Content-Security-Policy": DOCUMENT_POLICY,
     }
     return Response(content, media_type=_TYPES[form], headers=headers)
 
 
-def _content(visitor: Visitor, name: str, period: ReportPeriod, form: str) -> bytes:
+def _content(visitor: Visitor, name: str, period: ReportPeriod, form: str, quarantine: str | None) -> bytes:
     sources = ReportSources(visitor.sources.home, visitor.sources.tables, visitor.sources.now)
     try:
         found = quality_report(sources, name, period)
     except ConfigurationError as error:
         raise HTTPException(404, str(error)) from error
-    return found.to_json() if form == "json" else page(found)
+    return found.to_json() if form == "json" else page(found, quarantine)
 
 
 ENTITIES = 10

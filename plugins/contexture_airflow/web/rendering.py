@@ -64,9 +64,9 @@ class Places:
         """A quarantined event with its content."""
         return self.publication(name, f"quarantine/{quote(outbox, safe='')}/{ordinal}")
 
-    def export(self, name: str, form: str, run: str | None = None) -> str:
+    def export(self, name: str, form: str, run: str | None = None, *, download: bool = True) -> str:
         """The data quality of a publication's last runs as a file, or of one run, by its outbox; `form`: html, json."""
-        return self.publication(name, f"report.{form}", run=run)
+        return self.publication(name, f"report.{form}", run=run, download=None if download else "false")
 
     def verification(self, row: VerificationRow) -> str:
         """The report of a verification."""

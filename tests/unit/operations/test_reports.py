@@ -338,6 +338,34 @@ def test_what_others_wrote_is_text(hostile):
     assert hostile.count("&lt;script&gt;alert(&#39;car&#39;)&lt;/script&gt;") >= 12
 
 
+def test_a_failed_expectation_of_the_latest_run_has_the_rows_that_broke_it(storage):
+    ran(storage, 1, failed={"in a set": "warning", "no nulls": "critical"}, quarantined={"number-string": 2})
+    samples = RuleSamples(outbox="outbox1", rules={}, expectations={"in a set": ("car7 · blue", "car9 · green")})
+    storage.write(FOLDER.samples("outbox1"), samples.to_json())
+    text = page(report_of(storage)).decode()
+    _, _, failed = text.partition("<h2>Failed expectations of run 1</h2>")
+    failed = failed.partition("</section>")[0]
+    assert failed.index("no nulls holds") < failed.index("in a set holds")
+    assert "<code>car7 · blue</code><br><code>car9 · green</code>" in failed
+    assert failed.count("No example is stored.") == 1
+    assert "<h2>Failed expectations of run" not in page(report_of(storage, ReportPeriod(until=NOON))).decode()
+
+
+def test_only_a_report_that_the_page_shows_has_links_to_the_quarantine(storage):
+    ran(
+        storage, 1, failed={"in a set": "warning"}, quarantined={"number-string": 2, ATTACK: 1}, quarantined_entities=2,
+        warnings={"stale": 1},
+    )  # fmt: skip
+    found = report_of(storage)
+    assert Tags(page(found).decode()).names & {"a"} == set()
+    text = page(found, "/contexture/publications/vehicles/quarantine").decode()
+    assert '<a href="/contexture/publications/vehicles/quarantine">quarantine</a>' in text
+    link = '<a href="/contexture/publications/vehicles/quarantine?rule=number-string"><code>number-string</code></a>'
+    assert text.count(link) == 2
+    assert "?rule=stale" not in text
+    assert "<script" not in text
+
+
 def test_plots_are_drawn_of_what_is_known(storage):
     ran(storage, 1, quarantined_entities=3)
     text = page(report_of(storage)).decode()

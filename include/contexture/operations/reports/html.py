@@ -89,12 +89,18 @@ _RULES_DRAWN: Final = 20
 _UNITS: Final = ("B", "kB", "MB", "GB", "TB")
 
 
-def page(report: QualityReport) -> bytes:
-    """The report as UTF-8 HTML; every text in it is escaped, for names and messages come from anyone."""
+def page(report: QualityReport, quarantine_page: str | None = None) -> bytes:
+    """Renders the report as UTF-8 HTML; every text is escaped, because names and messages are untrusted input.
+
+    Args:
+        report: the report.
+        quarantine_page: the address of the publication's quarantine; None for a file, which has nothing to link to.
+    """
     template = _environment().get_template("report.html.j2")
     drawn = [rule_chart(report.runs, each.rule, each.severity) for each in report.rules[:_RULES_DRAWN]]
     return template.render(
         report=report,
+        quarantine_page=quarantine_page,
         latest=report.runs[::-1][:LATEST],
         detailed=detailed(report.runs),
         trend=charts(report.runs[-TREND:], report.many),
