@@ -168,7 +168,7 @@ def test_a_topic_that_is_removed_before_the_first_record_stops_sending_until_the
     city.remove_topic()
     with pytest.raises(KafkaConfigurationError) as stopped:
         city.sent(manifest)
-    assert stopped.value.next_step.startswith("start a new run: it makes a topic that was removed")
+    assert stopped.value.next_step.startswith("start a new run: it creates a removed topic again")
 
     run = city.ran(city.cars)
 

@@ -189,7 +189,7 @@ def test_a_broker_without_its_database_leaves_no_landing(
     face.load([car(1)], tenant="City")
     broker.faults.database_gone = True
 
-    with pytest.raises(RetriableError, match="answered 500"):
+    with pytest.raises(RetriableError, match="responded with 500"):
         runs(spark, tmp_path).landed(broker)
     assert not list(tmp_path.rglob("manifest.json"))
 

@@ -153,7 +153,7 @@ def test_a_broker_without_its_database_leaves_no_manifest(
     broker.load([car(1)])
     broker.faults.database_gone = True
 
-    with pytest.raises(RetriableError, match="answered 500"):
+    with pytest.raises(RetriableError, match="responded with 500"):
         read_entities(spark, order(tmp_path), connection(broker), None)
     assert not list(tmp_path.rglob("manifest.json"))
 
@@ -167,7 +167,7 @@ def test_a_database_that_goes_away_during_the_walk_fails_the_pull(
         broker.faults.database_gone = page >= 3  # the first page is the count before the walk
 
     broker.faults.after_page = lose_database
-    with pytest.raises(RetriableError, match="answered 500"):
+    with pytest.raises(RetriableError, match="responded with 500"):
         read_entities(spark, order(tmp_path, page_size=2), connection(broker), None)
     assert not list(tmp_path.rglob("manifest.json"))
 

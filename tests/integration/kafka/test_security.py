@@ -47,9 +47,9 @@ def test_an_unknown_authority_is_reported_immediately(secured):
 @pytest.mark.parametrize(
     ("where", "protocol", "reason"),
     [
-        ("open", "SSL", "speaks PLAINTEXT, and security.protocol of the connection is SSL"),
-        ("open", "SASL_SSL", "speaks PLAINTEXT, and security.protocol of the connection is SASL_SSL"),
-        ("open", "SASL_PLAINTEXT", "speaks PLAINTEXT, and security.protocol of the connection is SASL_PLAINTEXT"),
+        ("open", "SSL", "uses PLAINTEXT, and security.protocol of the connection is SSL"),
+        ("open", "SASL_SSL", "uses PLAINTEXT, and security.protocol of the connection is SASL_SSL"),
+        ("open", "SASL_PLAINTEXT", "uses PLAINTEXT, and security.protocol of the connection is SASL_PLAINTEXT"),
         ("secured", "PLAINTEXT", "uses SASL_SSL, and security.protocol of the connection is PLAINTEXT"),
         ("secured", "SASL_PLAINTEXT", "uses SASL_SSL, and security.protocol of the connection is SASL_PLAINTEXT"),
         ("secured", "SSL", "uses SASL_SSL, and security.protocol of the connection is SSL"),

@@ -103,7 +103,7 @@ def test_without_our_certificate_it_is_asked_for(both_sides):
 
 def test_a_connection_without_tls_is_reported_what_the_port_speaks(both_sides):
     error = failure({"bootstrap.servers": both_sides.bootstrap_servers})
-    assert "speaks SSL or SASL_SSL, and security.protocol of the connection is PLAINTEXT" in error.message
+    assert "uses SSL or SASL_SSL, and security.protocol of the connection is PLAINTEXT" in error.message
 
 
 def test_our_certificate_of_another_authority_is_reported(both_sides, tmp_path):
