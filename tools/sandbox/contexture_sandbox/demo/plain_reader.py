@@ -76,7 +76,7 @@ def _ends(brokers: Mapping[str, str | int | float | bool], topics: list[str]) ->
         listed = consumer.list_topics(timeout=_CALL_SECONDS).topics
         missing = [topic for topic in topics if topic not in listed]
         if missing:
-            raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, f"{missing[0]} is not there"))
+            raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, f"{missing[0]} does not exist"))
         places = [(topic, partition) for topic in topics for partition in listed[topic].partitions]
         return {place: consumer.get_watermark_offsets(TopicPartition(*place), _CALL_SECONDS)[1] for place in places}
 
