@@ -64,6 +64,7 @@ class NotifyEndpoint:
                     self._due_at = self._clock() + REFRESH_SECONDS
                 except Exception as error:  # whatever it is, the notifier must hear that nothing was kept
                     self._due_at = self._clock() + RETRY_SECONDS
+                    # Without a traceback: the error says what to do.
                     log.error("notifications cannot be received with the present configuration: %s", error)  # noqa: TRY400
             return self._application
 
