@@ -121,7 +121,7 @@ def look_at_data(story: Story, window: Browser) -> None:
         story.texts[part] = window.text
         story.titles.append(window.driver.title)
     window.follow("Compare with the brokers")
-    story.texts["drift"] = window.await_text("as the publication says")
+    story.texts["drift"] = window.await_text("the publication;")
     window.open("cars", "Transactions")
     window.find("input[name=outbox]").send_keys(story.platform.published("cars")[-1].outbox[:12])
     window.press("button", "Filter")

@@ -482,7 +482,7 @@ def test_the_last_verification_is_shown_and_leads_to_its_report(home, browser, t
 
 def test_a_replica_that_is_as_it_should_be_is_shown_as_verified(browser, tables):
     tables.insert_verification(verification(equal=True))
-    assert "as it should be" in browser.get("publications/vehicles").text
+    assert "equal to the target state" in browser.get("publications/vehicles").text
     assert "replica verified" in browser.get("").text
     assert "never verified" in browser.get("publications/buses").text
 
@@ -579,7 +579,7 @@ def test_the_page_of_dead_letters_says_how_to_read_them_and_what_to_do(home, bro
     text = browser.get("publications/vehicles/dead-letters").text
     assert "<code>contexture.dead-letter.vehicles</code>" in text
     assert "<code>contexture dead-letters vehicles</code>" in text
-    assert "No full run has tried them again" in text
+    assert "No full run has sent them again since." in text
     assert "<td><code>outbox1</code></td>" in text
     assert 'href="/contexture/publications/vehicles/actions/resynchronise"' in text
     for_readers = browser.get("publications/vehicles/dead-letters", user="eve").text
@@ -594,7 +594,7 @@ def test_once_a_full_run_has_tried_them_again_they_are_marked_no_more(home, brow
     tables.insert_run("vehicles", "run2", run_id="manual__2", mode="full", sequence=2)
     tables.set_run_succeeded("vehicles", "run2")
     assert '<a class="small" href="/contexture/publications/vehicles/dead-letters">2 records' in browser.get("").text
-    assert "A full run has tried them again since." in browser.get("publications/vehicles/dead-letters").text
+    assert "A full run has sent them again since." in browser.get("publications/vehicles/dead-letters").text
 
 
 def test_a_publication_whose_file_has_such_records_stop_it_says_so(home, browser, tables):
@@ -620,7 +620,7 @@ def test_a_run_that_waits_for_an_answer_is_shown_with_what_it_asks_and_where(hom
         text = browser.get("publications/vehicles", user=user).text
         assert f'<a class="button" {address} data-leave>' in text
         assert "40 of 50 identities would be deleted, once a person approves until 2026-03-01 14:00 UTC" in text
-        assert "10 may go in one run; the first 10 of them" in text
+        assert "One run may delete at most 10; the first 10 of them" in text
         assert text.count("<li><code>") == 10
         assert not [attack for attack in ATTACKS if attack in text]
         assert "&lt;script&gt;alert(1)" in text

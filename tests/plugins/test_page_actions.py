@@ -248,7 +248,7 @@ def test_the_page_says_what_came_of_what_its_reader_did_just_now_and_nothing_els
     assert "done." not in browser.get("publications/vehicles", done="suspend").text
     browser.confirm("publications/vehicles/actions/suspend")
     text = browser.get("publications/vehicles", done="suspend").text
-    assert "Suspend: done. The outcome, also in the list of actions below: its DAG is paused: no run" in text
+    assert "Suspend: done. Outcome: its DAG is paused: no run" in text
     assert "done." not in browser.get("publications/vehicles", "eve", done="suspend").text
     assert "done." not in browser.get("publications/vehicles", done="resume").text
 
@@ -482,8 +482,8 @@ def test_tables_that_are_away_stop_no_action(browser, monkeypatch):
     assert other.confirm(RUN).status_code == 303
     assert len(other.api.asked) == 1
     text = other.get("publications/vehicles", done="run").text
-    assert "Run now: done. Its outcome was not stored, because the operational tables are away" in text
-    assert "in the list of actions below" not in text
+    assert "Run now: done. Its outcome was not stored, because the operational tables do not answer" in text
+    assert "The list of actions below keeps it" not in text
 
 
 def test_a_connection_is_tested_step_by_step(browser, home, monkeypatch):

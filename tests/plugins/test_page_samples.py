@@ -99,7 +99,7 @@ def test_topics_are_compared_with_the_brokers_on_request(browser, monkeypatch):
     )
     monkeypatch.setattr(fragments, "plan_topics", lambda *given, **more: plan)
     text = browser.get("publications/vehicles/topics/drift/plan", "eve").text
-    assert "4 topics are as the publication says; 1 setting differs; 1 topic is not there yet" in text
+    assert "4 topics match the publication; 1 setting differs; 1 topic does not exist yet" in text
     assert "Kafka cannot remove partitions" in text
     assert text.count("&lt;script&gt;") == 2
     assert "<script>alert" not in text
@@ -235,6 +235,6 @@ def test_the_quarantine_is_filtered_by_rule_and_text(refusing: Browser) -> None:
     found = refusing.get("api/publications/vehicles/quarantine", "eve", text="car1").json()
     assert [rule["samples"][0][0] for line in found["lines"] for rule in line["rules"]] == ["/4wheels car1 car"]
     nothing = refusing.get("publications/vehicles/quarantine", text=ATTACK + "none").text
-    assert "Nothing in quarantine is like this." in nothing
+    assert "Nothing in quarantine matches the filters." in nothing
     assert "<script>alert" not in nothing
     assert refusing.get("publications/vehicles/quarantine", rule="r" * 201).status_code == 422

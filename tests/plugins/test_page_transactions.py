@@ -140,7 +140,7 @@ def test_an_outbox_in_the_list_leads_to_its_own_transactions(browser: Browser) -
 
 def test_an_empty_list_has_a_link_to_all_transactions(browser: Browser) -> None:
     text = browser.get(PAGE, outbox="c").text
-    assert "No transaction is like this." in text
+    assert "No transaction matches the filters." in text
     assert f'<a href="{HERE}">Show all</a>' in text
 
 
