@@ -124,7 +124,7 @@ def test_topics_of_several_identities_are_reported(storage: Home) -> None:
 
     gate.apply_verdict(manifest)
 
-    assert "2 events have the topic of another identity: the report shows which" in gate.log
+    assert "2 events have a topic that another identity uses: the report shows which" in gate.log
 
 
 def test_a_dry_run_previews_topics_and_counts_and_sends_nothing(storage: Home) -> None:

@@ -282,7 +282,7 @@ def _lines(story: OutboxReport) -> Iterator[str]:
         )
     yield from (f"missing, and not replaced: {each}" for each in manifest.missing)
     if manifest.collisions:
-        yield f"{manifest.collisions} events have the topic of another identity: the report shows which"
+        yield f"{manifest.collisions} events have a topic that another identity uses: the report shows which"
     if manifest.transcoded:
         yield f"{manifest.transcoded} structures were converted: the report shows what was lost"
     yield from _topic_lines(story)

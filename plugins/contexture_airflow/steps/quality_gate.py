@@ -50,7 +50,7 @@ def apply_verdict(
     _check_verdict(outboxes, manifest, _verdict(store, manifest), _next_step(manifest, publication), report)
     topics = store.outbox(manifest.outbox).topic_counts()
     if manifest.collisions:
-        report(f"{manifest.collisions} events have the topic of another identity: the report shows which")
+        report(f"{manifest.collisions} events have a topic that another identity uses: the report shows which")
     for sentence in describe_replay(manifest, publication):
         report(sentence)
     if manifest.transcoded:

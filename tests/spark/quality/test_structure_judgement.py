@@ -97,7 +97,7 @@ def test_a_snapshot_is_judged_by_all_that_it_holds(spark: SparkSession, tmp_path
     assert observed["own-1:ExpectColumnMaxToBeBetween"] == "observed 1"
     page = runs.page(manifest)
     assert "<dd>1234</dd>" in page
-    assert "<dt>On no route</dt><dd>1</dd>" in page
+    assert "<dt>Without a route</dt><dd>1</dd>" in page
     assert "<dt>Not in this form</dt><dd>1</dd>" in page
     assert "<code>urn-missing</code>" in page
 

@@ -155,7 +155,7 @@ def test_show_prints_collisions_and_what_was_tried_again(storage, contexture):
     storage.write(folder.manifest(name), found.to_json())
     out = contexture("outbox", "show", name).out
     assert "retries what outbox outbox9 quarantined; 4 left out, because the target holds newer ones" in out
-    assert "2 events have the topic of another identity: the report shows which" in out
+    assert "2 events have a topic that another identity uses: the report shows which" in out
 
 
 def test_show_prints_what_a_backfill_is_of_and_what_it_lacks(storage, contexture):

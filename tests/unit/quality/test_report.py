@@ -87,7 +87,7 @@ def test_counts_are_shown_with_bars_the_largest_first() -> None:
     assert "<dd>not known</dd>" in text
     assert "<dd>2026-03-01 12:00:00 UTC</dd>" in text
     assert re.findall(r"<rect class=\"error\" width=\"([\d.]+)\"", text) == ["100.0", "50.0", "25.0"]
-    assert "No row rule warned of anything." in text
+    assert "No row rule gave a warning." in text
 
 
 def test_rules_are_shown_with_a_few_that_broke_them() -> None:
@@ -102,7 +102,7 @@ def test_an_expectation_that_raised_is_distinguished_from_one_that_fails() -> No
 def test_topics_of_several_identities_are_shown_with_both() -> None:
     text = rendered()
 
-    assert "3 events have the topic of another identity; the first 1 are shown." in text
+    assert "3 events have a topic that another identity uses; the first 1 are shown." in text
     assert "&#34;car1&#34;" in text
     assert "<td>quarantined</td>" in text
 
@@ -139,7 +139,7 @@ def test_a_registry_has_structures_and_no_entities() -> None:
     assert re.findall(r"<dt>([^<]+)</dt><dd>(?:<code>)?([^<]+)<", text) == [
         ("Run", "manual__1"),
         ("Outbox", "000000000007-abc"),
-        ("Time of reference", "2026-03-01 12:00:00 UTC"),
+        ("Reference time", "2026-03-01 12:00:00 UTC"),
         ("Registry's transaction", "12345"),
         ("In the source", "15,000"),
         ("Read", "15,000"),
@@ -147,7 +147,7 @@ def test_a_registry_has_structures_and_no_entities() -> None:
         ("Unchanged", "0"),
         ("Quarantined", "1"),
         ("Not in this form", "1"),
-        ("On no route", "7"),
+        ("Without a route", "7"),
     ]
     assert '<th scope="col" class="number">Structures</th>' in text
     assert "Converted" not in text
@@ -163,7 +163,7 @@ def test_what_a_backfill_lacks_is_listed() -> None:
     for missing, shown in (((), False), ((lacking, "<b>"), True)):
         summary = StructureSummary(**known, reference_time=NOON, missing=missing)  # type: ignore[arg-type]
         text = render_page(Report(publication, "backfill__1", summary, verdict, [], NOON, 2.34)).decode()
-        assert ("Missing, and not replaced" in text) == shown
+        assert ("Missing and not replaced" in text) == shown
         assert ("<li>transaction 2 of the registry," in text) == shown
         assert ("<li>&lt;b&gt;</li>" in text) == shown
 
