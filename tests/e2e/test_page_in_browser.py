@@ -148,14 +148,15 @@ def suspend_and_test(story: Story, window: Browser) -> None:
 
 def give_up_outboxes(story: Story, window: Browser) -> None:
     """An outbox whose sends were used up is sent again, and given up as that helps nothing."""
-    storage, name = story.platform.storage, "stuck"
+    window.open("cars")
+    window.picture("publication")
+    storage, name = story.platform.storage, "unsendable"
     outbox(storage, publication(name="cars"), 90, [records("a", topic="not/legal")], name=name)
     storage.publication("cars").outboxes.set_status(name, "approved", reason="every critical expectation holds")
     storage.publication("cars").attempts.keep(
         failed_send(name, shard=0, state="stopped", next_at=None, message="refused")
     )
     window.open("cars")
-    window.picture("publication")
     window.follow("Send again")
     story.runs["retry-outbox"] = confirmed(story, window, "the topic may be there now")
     story.outboxes["sent again"] = storage.publication("cars").outboxes.status(name).status
@@ -332,7 +333,7 @@ def test_an_outbox_that_can_not_be_sent_is_tried_again_then_given_up(story: Stor
         "sent again": "approved",
         "abandoned": "abandoned: its topic can never be (olaf)",
     }
-    assert story.owed == "outbox stuck was abandoned: its topic can never be (olaf)"
+    assert story.owed == "outbox unsendable was abandoned: its topic can never be (olaf)"
 
 
 def test_an_attack_in_an_entity_s_id_stays_text(story: Story) -> None:
