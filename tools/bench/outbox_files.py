@@ -19,7 +19,7 @@ from contexture.storage.schemas import HEADER_PREFIX, OUTBOX, with_headers
 from tools.bench.loads import ENTITY_BYTES, Load, values
 
 PUBLICATION = "bench"
-TOPIC = "tools.bench.cars"
+TOPIC = "bench.cars"
 TRANSACTION_RECORDS = 50_000
 ROW_GROUP = 100_000
 _ROW_GROUP_BYTES = 60_000_000

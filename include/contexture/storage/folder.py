@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from contexture.storage.documents import StoredDocument
@@ -184,6 +183,9 @@ class StoredFolder:
             schema: of all of them; None: that of the first.
             skips_others: leaves out files that are no Parquet.
         """
+        # It imports pandas, which costs each process that only sends 0.26 s and 45 MiB.
+        import pyarrow.dataset as ds
+
         paths = None if names is None else [self.home.path(self.path_of(name)) for name in names]
         return ds.dataset(
             self.home.path(self.path) if paths is None else paths,

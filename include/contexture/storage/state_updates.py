@@ -19,7 +19,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from contexture.errors import DefectError
 from contexture.storage.folder import StoredFolder
@@ -260,7 +259,7 @@ def _delta_rows(delta: StoredFolder, identities: set[bytes]) -> dict[bytes, dict
         if name == _FILE:
             continue
         with delta.translate_errors(name):
-            chosen = delta.table(name, filters=ds.field("identity_hash").isin(wanted))
+            chosen = delta.table(name, filters=pc.field("identity_hash").isin(wanted))
         for row in chosen.select(STATE.names).to_pylist():
             found[row["identity_hash"]] = row
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -81,3 +83,23 @@ def test_positions_with_a_gap_are_a_defect_that_says_what_to_do(tmp_path: Path):
         list(OutboxShardReader(storage, made, 0).batches(1))
 
     assert "contexture outbox abandon outbox1" in error.value.next_step
+
+
+_READS_A_SHARD = """
+import sys
+from contexture.sending import Ledger, Publisher
+from contexture.storage.home import Home
+
+store = Home(sys.argv[1]).publication("vehicles")
+reader = store.reader(store.outboxes.manifest(sys.argv[2]), 0)
+print(sum(batch.num_rows for batch in reader.batches(0)), "pandas" in sys.modules)
+"""
+
+
+def test_the_process_of_a_sender_imports_no_pandas(storage: Home, manifest: Manifest):
+    # pyarrow.dataset imports it: 0.26 s and 45 MiB of each sender.
+    command = [sys.executable, "-c", _READS_A_SHARD, storage.uri(""), manifest.outbox]
+
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert output.split() == [str(RECORDS), "False"]
