@@ -49,6 +49,10 @@ COMMANDS = {
         "contexture.cli.imports",
         "Turn the configuration of Cygnus, or a registry's producer, into publications.",
     ),
+    "grouping-rules": (
+        "contexture.cli.grouping_rules",
+        "List, add, update, delete and check Cygnus' grouping rules in a file.",
+    ),
     "connection": (
         "contexture.cli.connection",
         "Test a connection to Kafka, a broker or a registry; list the properties of one to Kafka.",

@@ -12,6 +12,7 @@ from contexture.publications.fields import (
     ConnectionId,
     Count,
     Flag,
+    NumbersOrText,
     Positive,
     PublicationModel,
     Text,
@@ -36,8 +37,8 @@ class Batches(PublicationModel):
     batch_ttl: Annotated[StrictInt, Field(ge=-1), _RETRY] = Field(
         10, description="Retries; 0: none, -1: no limit (Cygnus)"
     )
-    batch_retry_intervals: Annotated[tuple[Positive, ...], Field(min_length=1), _RETRY] = Field(
-        (5000,), description="Milliseconds before each retry; the last repeats (Cygnus)"
+    batch_retry_intervals: Annotated[tuple[Positive, ...], NumbersOrText, Field(min_length=1), _RETRY] = Field(
+        (5000,), description='Milliseconds before each retry, as a list or "5000,10000"; the last repeats (Cygnus)'
     )
 
 

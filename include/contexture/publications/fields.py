@@ -134,6 +134,14 @@ def _as_items(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
+def _as_numbers(value: object) -> object:
+    """Returns the numbers of a text such as `5000,10000`, which is how Cygnus has them."""
+    if not isinstance(value, str):
+        return value
+    parts = [part.strip() for part in value.split(",")]
+    return tuple(int(part) if part.isascii() and part.isdecimal() else part for part in parts)
+
+
 def _check_selector(text: str) -> str:
     # Only its shape: what kinds and versions there are is known to the packages above.
     if text != "*" and not _SELECTOR.fullmatch(text):
@@ -164,6 +172,9 @@ def _as_service_path(value: object, info: ValidationInfo) -> object:
 
 # For fields that are lists of texts; the schema for editors also accepts one text.
 OneOrMany = BeforeValidator(_as_items, json_schema_input_type=str | list[str])
+
+# For fields that are lists of whole numbers, which may be one text with commas.
+NumbersOrText = BeforeValidator(_as_numbers, json_schema_input_type=str | list[int])
 
 Share = Annotated[StrictFloat, BeforeValidator(_as_float), Field(ge=0, le=1)]
 

@@ -104,6 +104,11 @@ def test_values_are_read_as(section, key, written, read):
         ("batches", "batch_ttl", -2),
         ("batches", "batch_retry_intervals", []),
         ("batches", "batch_retry_intervals", [5000, 0]),
+        ("batches", "batch_retry_intervals", ""),
+        ("batches", "batch_retry_intervals", "5000,"),
+        ("batches", "batch_retry_intervals", "5000 10000"),
+        ("batches", "batch_retry_intervals", "5s"),
+        ("batches", "batch_retry_intervals", "5000,0"),
         ("message", "key", ""),
         ("publish", "transactional_id_prefix", ""),
         ("quality", "max_quarantined_share", 1.1),
@@ -121,6 +126,11 @@ def test_values_are_read_as(section, key, written, read):
 def test_values_are_refused(section, key, value):
     with pytest.raises(ValidationError):
         with_value(section, key, value)
+
+
+@pytest.mark.parametrize("written", ["5000,10000", " 5000 , 10000 ", [5000, 10000]])
+def test_retry_intervals_are_a_list_or_the_text_of_a_cygnus_agent(written):
+    assert with_value("batches", "batch_retry_intervals", written) == (5000, 10000)
 
 
 FIELD = st.text("0123456789*/-,abcjfemnourstw", min_size=1, max_size=6)
