@@ -44,6 +44,7 @@ COMMANDS = {
     "state": ("contexture.cli.state", "Rebuild lost state from a publication's topics."),
     "ledger": ("contexture.cli.ledger", "Rebuild a lost ledger, the topic that records what was sent."),
     "report": ("contexture.cli.report", "Report the data quality of a publication's runs, as one HTML or JSON file."),
+    "contract": ("contexture.cli.contract", "Describe records for their readers: JSON Schema, AsyncAPI or ODCS."),
     "structures": ("contexture.cli.structures", "Show the artefacts in SDMX structure messages."),
     "import": (
         "contexture.cli.imports",
