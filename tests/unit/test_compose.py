@@ -168,6 +168,7 @@ def test_what_stays_up_has_a_health_check(name):
     assert ("healthcheck" in SERVICES[name]) == (name not in ENDS_BY_ITSELF)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "words"), all_commands(), ids=lambda value: value if isinstance(value, str) else "")
 def test_a_command_is_a_program_of_its_image(name, words):
     program = words[0]

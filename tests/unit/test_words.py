@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).resolve().parents[2]
 PRODUCT = ("include", "plugins", "spark_jobs", "dags", "deploy", "docs", "tools")
 TESTS = ("tests",)

@@ -30,6 +30,7 @@ def contexture(*arguments: str, **environment: str) -> subprocess.CompletedProce
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--help"], ["check", "--help"], ["version"]])
 def test_help_and_version_load_nothing_heavy(arguments):
     script = (

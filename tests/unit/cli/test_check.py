@@ -209,6 +209,7 @@ def test_sample_and_source_exclude_each_other(written):
     run(written("v.yaml", FILE), "--sample", written("e.json", []), "--source", "http://127.0.0.1:1", code=2)
 
 
+@pytest.mark.slow
 def test_a_source_that_is_not_there_exits_with_3_after_the_verdict(written):
     output = run(written("vehicles.yaml", FILE), "--source", "http://127.0.0.1:9", code=3)
     assert "vehicles.yaml: right" in output

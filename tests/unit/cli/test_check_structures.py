@@ -117,5 +117,6 @@ def test_the_registry_of_the_connection_is_asked(written, registry, monkeypatch)
     assert f"preview of {registry.url}" in run(written(FILE))
 
 
+@pytest.mark.slow
 def test_a_registry_that_is_away_has_an_exit_code_of_its_own(written):
     assert "no preview:" in run(written(FILE), "--source", "http://127.0.0.1:9", code=3)

@@ -255,6 +255,7 @@ def test_a_registry_is_known_by_its_product_and_looked_into(contexture, connect)
     }
 
 
+@pytest.mark.slow
 def test_a_registry_that_does_not_say_so_is_tried_as_one_after_a_broker(contexture, connect):
     with TestRegistry("plain") as registry:
         registry.submit(SEX_AND_FLOW)

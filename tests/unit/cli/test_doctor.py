@@ -70,6 +70,7 @@ def test_a_broken_publication_is_bad(contexture, folder):
     assert found["remedy"] == "run: contexture check"
 
 
+@pytest.mark.slow
 def test_a_storage_that_can_not_be_written_is_bad(contexture, monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "file" / "home"))

@@ -16,6 +16,8 @@ from contexture.publications import NgsiPublication, SdmxPublication, load_publi
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from contexture_sandbox.registry import TestRegistry, seed_message
 
+pytestmark = pytest.mark.slow
+
 BIKES = [
     {
         "id": f"station{number}",

@@ -78,6 +78,7 @@ def test_each_structure_above_a_limit_is_listed_with_the_limit(contexture, regis
     ]
 
 
+@pytest.mark.slow
 def test_the_envelope_counts(contexture, registry, written):
     sizes = {}
     for envelope in ("none", "cloudevents-binary", "cloudevents-structured"):
@@ -127,6 +128,7 @@ def test_what_is_converted_is_measured_as_it_would_be_sent(contexture, registry,
     assert 0 < found["largest_bytes"] < in_ml["largest_bytes"]
 
 
+@pytest.mark.slow
 def test_what_can_not_be_converted_is_listed_with_the_reason(contexture, registry, written):
     registry.submit(message(("StructureSets", MAPPINGS)))
     text = FILE.replace('["Codelist=*:*(*)"]', '["StructureSet=*:*(*)"]').replace(

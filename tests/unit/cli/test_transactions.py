@@ -72,6 +72,7 @@ def test_scripts_get_all_of_each(filled, home, contexture):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [

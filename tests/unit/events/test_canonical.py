@@ -38,6 +38,7 @@ JSON_TEXTS = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(JSON_TEXTS)
 def test_every_number_is_written_again_as_it_was_read(text: str):
     assert orjson.dumps(parse_json(text.encode())) == text.encode()

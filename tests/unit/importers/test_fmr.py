@@ -241,6 +241,7 @@ def test_a_file_without_a_kafka_is_refused():
         import_producer("topic=a\n", ProducerRequest())
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(st.lists(st.tuples(st.sampled_from(NAMES), st.text(max_size=20)), max_size=8))
 def test_any_values_become_a_publication_without_secrets_or_an_error_that_says_why(pairs):

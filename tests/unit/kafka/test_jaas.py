@@ -80,6 +80,7 @@ def test_other_texts_are_refused_without_being_quoted(text, advice):
     assert "hush" not in str(caught.value).replace("user_hash", "")
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_any_password_survives_quoting(password):
     quoted = password.replace("\\", "\\\\").replace('"', '\\"')

@@ -68,6 +68,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RunTables]
     opened.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GIVEN)
 def test_transactions_that_match_every_condition_are_found(store: RunTables, name: str) -> None:
     assert [row.number for row in store.transactions("vehicles", which=GIVEN[name])] == FOUND[name]
@@ -83,6 +84,7 @@ def test_an_empty_filter_finds_all_of_a_publication(store: RunTables) -> None:
     assert store.transaction_counts("vehicles") == {SENT: 3, BROKER_ERROR: 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GIVEN)
 def test_every_filter_uses_an_index(tmp_path: Path, name: str) -> None:
     url = empty_database("sqlite", tmp_path)

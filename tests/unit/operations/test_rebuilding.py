@@ -80,6 +80,7 @@ def test_an_outbox_at_its_end_and_one_that_was_never_judged_have_nothing_pending
     )
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 4)), max_size=12))
 def test_doing_it_again_changes_nothing(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int]]) -> None:
     folder = tmp_path_factory.mktemp("again")

@@ -30,6 +30,8 @@ from contexture.storage.outboxes import OutboxStatus
 from contexture.storage.publication_store import run_name
 from contexture.storage.quarantine import SAMPLES, RuleSample, RuleSamples
 
+pytestmark = pytest.mark.slow
+
 FOLDER = PublicationPaths("vehicles")
 ALL = ReportPeriod(last=40)
 ATTACK = "</code><script>alert('car')</script><img src=x onerror=alert(2)>"

@@ -73,6 +73,7 @@ def _processor_seconds(work: Callable[[], object]) -> float:
     return min(took)
 
 
+@pytest.mark.slow
 def test_importing_publications_loads_nothing_heavy():
     script = "import sys, contexture.publications; print(*sorted({name.split('.')[0] for name in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()

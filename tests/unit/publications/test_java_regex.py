@@ -140,6 +140,7 @@ def test_a_replacement_that_fails_in_java_is_refused(text: str) -> None:
         replacement(text, compile_java("a"))
 
 
+@pytest.mark.slow
 def test_an_expression_that_does_not_end_is_given_up_with_the_way_out() -> None:
     with pytest.raises(ConfigurationError, match=r"'\(a\|aa\)\+b' did not end within 1 s on a text of 60 characters"):
         compile_java("(a|aa)+b").fullmatch("a" * 60)

@@ -99,6 +99,7 @@ def test_what_kind_of_source_it_is_decides_what_the_counts_are_of() -> None:
     assert of_structures.observed("quarantined_share") == "1 of 4 structures (25.00%)"
 
 
+@pytest.mark.slow
 def test_naming_columns_and_expectations_imports_neither_spark_nor_great_expectations() -> None:
     code = (
         "import sys, spark_jobs.quality, spark_jobs.quality.columns, spark_jobs.quality.suite, "

@@ -105,6 +105,7 @@ def test_headers_without_an_end_are_refused_while_they_are_small(address: tuple[
         assert dripped(connection, b"b" * 65536, 1_000) < 1_000
 
 
+@pytest.mark.slow
 def test_a_slow_body_behind_prompt_headers_is_the_applications_affair(
     application: Application, address: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,8 @@ from contexture.storage.home import Home
 from contexture.storage.inbox_writer import InboxWriter
 from contexture_sandbox.context_broker import TestBroker
 
+pytestmark = pytest.mark.slow
+
 ACCESS = Credentials.of(tokens=["t0ken"], users=[("broker", "pass:word")])
 ENTITY = {"id": "urn:a:1", "type": "Sensor", "t": {"type": "Number", "value": 20.50, "metadata": {}}}
 BODY = orjson.dumps({"subscriptionId": "s1", "data": [ENTITY]})

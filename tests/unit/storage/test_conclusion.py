@@ -233,6 +233,7 @@ AFTER = {"car1": "b", "car3": "a", "car4": "d"}
 CHANGES = [Held("car1", "b"), Held("car2", removed=True), Held("car4", "d")]
 
 
+@pytest.mark.slow
 def test_whatever_write_it_dies_at_the_state_is_the_old_or_the_new_one(tmp_path: Path):
     died = 0
     while (found := _concluded_with_a_kill(tmp_path / str(died), died)) is not None:
@@ -281,6 +282,7 @@ DELTAS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(deltas=DELTAS)
 def test_after_any_runs_the_state_is_what_they_sent_and_knows_its_size(

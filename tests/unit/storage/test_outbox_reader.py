@@ -96,6 +96,7 @@ print(sum(batch.num_rows for batch in reader.batches(0)), "pandas" in sys.module
 """
 
 
+@pytest.mark.slow
 def test_the_process_of_a_sender_imports_no_pandas(storage: Home, manifest: Manifest):
     # pyarrow.dataset imports it: 0.26 s and 45 MiB of each sender.
     command = [sys.executable, "-c", _READS_A_SHARD, storage.uri(""), manifest.outbox]

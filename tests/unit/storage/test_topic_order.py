@@ -45,6 +45,7 @@ def read(storage):
     return pq.read_table(storage.path(FILE)).to_pylist()
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from([f"t{number}" for number in range(9)]), min_size=1, max_size=60), st.integers(1, 8))
 @settings(max_examples=60, deadline=None)
 def test_every_transaction_has_few_topics_and_every_topic_its_records_in_order(tmp_path_factory, topics, size):
@@ -92,6 +93,7 @@ def test_a_record_keeps_all_it_has_but_its_place(tmp_path):
     assert pq.read_schema(storage.path(FILE)) == SCHEMA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "large"), [(1, 1 << 30), (1 << 30, 1), (3, 1 << 30)])
 def test_what_is_held_at_once_changes_no_group(tmp_path, monkeypatch, rows, large):
     monkeypatch.setattr(topic_order, "_ROWS", rows)

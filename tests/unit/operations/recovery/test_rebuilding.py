@@ -346,6 +346,7 @@ def test_rebuilding_again_adds_what_has_come_since(city: City) -> None:
     assert sorted(city.rows()) == ["a", "b", "c"]
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.one_of(st.none(), st.integers(0, 3)))))
 def test_state_holds_what_a_reader_of_the_topic_has_after_any_history(steps: list[tuple[str, int | None]]) -> None:
     with TemporaryDirectory() as folder:

@@ -175,6 +175,7 @@ def test_a_run_that_concludes_in_between_makes_it_look_again(city: City) -> None
     assert (found.sequence, found.held) == (2, 2)
 
 
+@pytest.mark.slow
 def test_one_that_concludes_all_the_time_is_given_up(city: City) -> None:
     city.ran(1, [car("a")])
     sequences = iter(range(2, 100))
@@ -316,6 +317,7 @@ def test_the_outcome_is_kept_as_report_and_row(city: City) -> None:
     store.close()
 
 
+@pytest.mark.slow
 def test_the_oldest_reports_go(city: City) -> None:
     city.ran(1, [car("a")])
     found = city.verified()

@@ -66,6 +66,7 @@ def test_any_other_coding_is_refused_by_name_and_never_unpacked(coding: str) -> 
         network(packed(ZSTD, coding)).send(QUESTION)
 
 
+@pytest.mark.slow
 def test_a_bomb_never_takes_more_memory_than_the_limit_and_a_few_pieces() -> None:
     bomb = gzip.compress(bytes(300_000_000), 1)
     limited = network(packed(bomb, "gzip"), page_bytes=1 << 20)

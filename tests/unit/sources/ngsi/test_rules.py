@@ -408,6 +408,7 @@ ATTRIBUTES = JSON | st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text("Z\n", max_size=300) | st.just("dateModified"), ATTRIBUTES, max_size=4), JSON, JSON)
 def test_any_object_can_be_checked_and_messages_show_little_of_it(
     attributes: dict[str, object], entity_id: object, entity_type: object

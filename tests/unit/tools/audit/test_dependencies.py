@@ -16,6 +16,8 @@ from tools.audit.dependencies import Ask, Finding, UnansweredError, acceptances_
 from tools.audit.pins import Pin, pins_in, rounds
 from tools.audit.registry import by_pip_audit, once_a_day
 
+pytestmark = pytest.mark.slow
+
 TODAY = date(2026, 11, 22)
 CANARY = Pin("pip-audit", "2.10.1")
 JINJA = Pin("jinja2", "3.1.5")

@@ -16,6 +16,8 @@ from tools.audit.__main__ import ROOT, Report, secrets
 from tools.audit.detectors import all_detectors
 from tools.audit.secret_scan import ACCEPTED, Secret, read_accepted, secrets_in, settings, tracked_files, write_accepted
 
+pytestmark = pytest.mark.slow
+
 # Put together here, so that the scan of this repository finds nothing.
 KEY = "AKIA" + "Q3EGHT7MXLR2WZPA"
 HEADER = "-----BEGIN " + "PRIVATE KEY-----"

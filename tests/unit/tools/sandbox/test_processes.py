@@ -116,6 +116,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("death", [signal.SIGKILL, signal.SIGTERM])
 def test_it_and_its_folder_go_when_the_owner_dies(tmp_path: Path, death: signal.Signals) -> None:
     folder = tmp_path / "data"

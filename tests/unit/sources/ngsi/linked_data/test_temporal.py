@@ -91,6 +91,7 @@ def test_the_question_is_the_one_of_the_temporal_interface() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flavour", FLAVOURS_WITH_HISTORY)
 def test_an_answer_in_part_is_asked_for_again_in_stretches(flavour: Flavour) -> None:
     broker = network(flavour, instances=3)

@@ -168,6 +168,7 @@ def test_an_empty_answer_is_not_believed_once(registry: FusionRegistry, server: 
     assert urns_in(registry.read_one(EXR, ML_2_1, into)) == [EXR]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["empty", "truncate", "drop", "fail"])
 def test_no_failed_answer_says_that_a_structure_is_gone(
     registry: FusionRegistry, server: TestRegistry, into: Path, fault: str

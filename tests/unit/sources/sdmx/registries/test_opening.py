@@ -83,6 +83,7 @@ def test_a_registry_that_answers_in_utf_16_is_one_and_its_web_servers_page_is_no
         opened({AGENCIES_1: httpx.Response(200, content=page.encode("utf-16"))})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"flavour": "fmr"}, {"flavour": "generic"}])
 def test_what_is_no_registry_is_refused(settings: dict[str, object]):
     with pytest.raises(ConfigurationError, match="Next: put"):

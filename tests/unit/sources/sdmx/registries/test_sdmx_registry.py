@@ -50,6 +50,7 @@ def urns_in(reply: object) -> list[str | None]:
     return [artefact.urn for artefact in split(BytesIO(reply.path.read_bytes()), reply.media_type)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("base", "settings", "product", "path"),
     [
@@ -89,6 +90,7 @@ def test_a_structure_of_another_format_is_not_expressible(server: TestRegistry, 
         assert isinstance(registry.read_one(SEX, EDI, into), NotExpressible)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["empty", "truncate", "drop", "fail"])
 def test_a_failed_answer_is_never_nothing_there(server: TestRegistry, into: Path, fault: str):
     with opened(server) as registry:
@@ -137,6 +139,7 @@ def test_it_is_slow_and_then_answers(server: TestRegistry):
         assert urn() in registry.list_structures(ML_2_1).urns
 
 
+@pytest.mark.slow
 def test_it_takes_too_long(server: TestRegistry):
     with opened(server, timeout_seconds=0.2) as registry:
         server.faults.delay(1.0, times=None)

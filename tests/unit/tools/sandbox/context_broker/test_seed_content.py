@@ -15,6 +15,7 @@ from contexture_sandbox.context_broker.remote import line
 ACCEPTED_BY_ORION = {"number-string", "bool-string", "geojson", "null-value", "datetime-range", "future-modified"}
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.integers(min_value=0, max_value=60), st.integers(min_value=0, max_value=60), st.integers())
 def test_more_entities_continue_where_fewer_end(one: int, other: int, seed: int) -> None:

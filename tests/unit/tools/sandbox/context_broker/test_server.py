@@ -79,6 +79,7 @@ def test_without_its_database_a_broker_looks_empty_but_its_probe_fails(
         client.get("/v2/entities/car1")
 
 
+@pytest.mark.slow
 def test_the_other_process_loads_disturbs_and_asks(broker: TestBroker, client: httpx.Client) -> None:
     remote = RemoteBroker(broker.url)
     assert remote.load(seed_entities(20)) == Loaded(created=20)
@@ -150,6 +151,7 @@ def _keyset_walk(client: httpx.Client, name: str) -> list[str]:
         cursor, offset = (cursor, offset + 50) if last == cursor else (last, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["dateCreated", "dateModified,id"])
 def test_offset_paging_misses_entities_while_others_write(broker: TestBroker, client: httpx.Client, order: str) -> None:
     ids = _fill(broker)
@@ -158,6 +160,7 @@ def test_offset_paging_misses_entities_while_others_write(broker: TestBroker, cl
     assert ids - churn.deleted - set(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dateCreated", "dateModified"])
 def test_keyset_paging_misses_none(broker: TestBroker, client: httpx.Client, name: str) -> None:
     ids = _fill(broker)
@@ -167,6 +170,7 @@ def test_keyset_paging_misses_none(broker: TestBroker, client: httpx.Client, nam
     assert ids - churn.deleted - set(found) == set()
 
 
+@pytest.mark.slow
 def test_keyset_paging_also_misses_when_one_millisecond_holds_many_pages(
     broker: TestBroker, client: httpx.Client
 ) -> None:

@@ -95,6 +95,7 @@ def test_a_late_answer_comes_late(registry: TestRegistry, client: httpx.Client):
     assert time.monotonic() - begun >= 0.2
 
 
+@pytest.mark.slow
 def test_another_process_fills_and_disturbs_it(registry: TestRegistry, client: httpx.Client):
     remote = RemoteRegistry(registry.url)
     assert remote.submit(codelists(codelist("CL_C"))) == {
