@@ -107,6 +107,28 @@ def test_no_other_user_acts(answers_by_user, user, status):
     }
 
 
+@pytest.mark.parametrize("role", ["op", "admin"])
+def test_who_may_test_connections_may_propose_a_publication_from_them(answers_by_user, role):
+    assert answers_by_user["proposes"][role] == {
+        "new": 200,
+        "offered": ["context_broker"],
+        "properties": True,
+        "unreachable": ["context_broker", "kafka_default"],
+        "reason": True,
+    }
+
+
+def test_a_viewer_sees_which_connections_cannot_be_reached_and_nothing_of_them(answers_by_user):
+    assert answers_by_user["proposes"]["viewer"] == {
+        "new": 403,
+        "offered": [],
+        "properties": False,
+        "unreachable": ["context_broker", "kafka_default"],
+        "reason": False,
+    }
+    assert {answers_by_user["proposes"][user]["new"] for user in ("anonymous", "forged")} == {303}
+
+
 @pytest.mark.parametrize("user", ["anonymous", "forged"])
 def test_who_is_not_logged_in_gets_the_login_page(answers_by_user, user):
     answers = answers_by_user[user]
