@@ -28,6 +28,8 @@ def answers_by_user(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     (home / "publications" / "vehicles.yaml").write_text(FILE)
     changes = {
         "AIRFLOW_HOME": str(home),
+        # As airflow.api_fastapi.main has it: connections come from the database too.
+        "_AIRFLOW_PROCESS_CONTEXT": "server",
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin,op:op,viewer:viewer",

@@ -1,7 +1,7 @@
 """A new publication from what a source has, as `contexture new` proposes it; the page shows the file and writes none.
 
 Publication files are deployed and reviewed as DAG files are. The API server may have another copy of their folder than
-the scheduler, or none, and whoever writes there makes a DAG: Airflow has no right that a page could ask for.
+the scheduler, or none. A file that is written there makes a DAG, for which Airflow has no right that a page could check.
 """
 
 from __future__ import annotations
