@@ -237,3 +237,52 @@ def test_the_file_is_downloaded_as_it_was_shown(browser: Browser) -> None:
     assert browser.post("new/file", name="../bikes", text="").status_code == 422
     assert browser.post("new/file", name="bikes", headers={"origin": "https://evil.example"}).status_code == 403
     assert browser.post("new/file", None, name="bikes", text="").status_code == 303
+
+
+PROPERTIES = """bootstrap.servers=broker-1:9092
+topic=structures
+format=Fusion-JSON
+sasl.mechanism=PLAIN
+security.protocol=SASL_SSL
+sasl.username=fmr
+sasl.password=hush-1
+buffer.memory=33554432
+enable.auto.commit=true
+"""
+
+
+def test_the_properties_of_a_registry_s_producer_become_a_publication(browser: Browser) -> None:
+    assert "Paste the properties" in browser.get("new/fmr").text
+    form = {"properties": PROPERTIES.replace("\n", "\r\n"), "name": "codes", "registry": "https://fmr.example/FMR"}
+    text = browser.post("new/fmr", **form).text
+    publication = load_text("codes", file_in(text)).publication
+    assert isinstance(publication, SdmxPublication)
+    assert publication.source.media_type == "application/vnd.fusion.json"
+    assert publication.topics.topics == ("structures",)
+    assert "<code>buffer.memory</code>" in text
+    assert "airflow connections add kafka_default" in text
+    assert "hush" not in text
+
+
+@pytest.mark.parametrize(
+    ("form", "problem"),
+    [
+        ({"properties": "topic=structures"}, 'role="alert"'),
+        ({"properties": PROPERTIES, "name": "../x"}, "is not a name of a publication"),
+        ({"properties": "bootstrap.servers=a:1\\u00"}, 'role="alert"'),
+    ],
+)
+def test_properties_that_make_no_publication_say_why(browser: Browser, form: dict[str, str], problem: str) -> None:
+    answer = browser.post("new/fmr", **form)
+    assert (answer.status_code, problem in answer.text) == (200, True)
+
+
+def test_an_import_is_for_those_who_may_test_connections_from_a_page_of_ours(browser: Browser) -> None:
+    assert browser.get("new/fmr", "eve").status_code == 403
+    assert browser.post("new/fmr", "eve", properties=PROPERTIES).status_code == 403
+    assert browser.post("new/fmr", properties=PROPERTIES, headers={"origin": "https://evil.example"}).status_code == 403
+
+
+def test_names_in_properties_stay_text(browser: Browser) -> None:
+    text = browser.post("new/fmr", properties=f"bootstrap.servers=a:1\ntopic=t\n{ATTACK}=1", registry=ATTACK).text
+    assert "<script>alert" not in text

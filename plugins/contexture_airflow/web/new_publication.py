@@ -1,7 +1,7 @@
 """A new publication from what a source has, as `contexture new` proposes it; the page shows the file and writes none.
 
 Publication files are deployed and reviewed as DAG files are. The API server may have another copy of their folder than
-the scheduler, or none. A file that is written there makes a DAG, for which Airflow has no right that a page could check.
+the scheduler, or none. A file that is written there makes a DAG, and Airflow has no right to check for that.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
 from contexture.errors import ConfigurationError, ContextureError
+from contexture.importers.fmr import ProducerRequest, import_producer
+from contexture.importers.result import check_import
 from contexture.operations.actions import source_survey
 from contexture.operations.actions.check import StructurePreview
 from contexture.operations.actions.connection_check import connection_target
@@ -107,6 +109,30 @@ def show_proposal(request: Request, visitor: CurrentVisitor, chosen: Chosen) -> 
 def show_file(visitor: CurrentVisitor, chosen: Chosen) -> str:
     """The proposed file with what it would send."""
     return render("new_file", visitor.places, found=find_proposal(visitor, chosen), records=_RECORDS, shown=_SHOWN)
+
+
+@router.get("/fmr")
+def show_import(visitor: CurrentVisitor) -> str:
+    """The form for the properties of a Fusion registry's producer."""
+    visitor.require_test_right(None)
+    return render("new_fmr", visitor.places, problem="", imported=None)
+
+
+@router.post("/fmr")
+def import_properties(visitor: CurrentVisitor, form: Annotated[SubmittedForm, Depends(read_form)]) -> str:
+    """What `contexture import fmr` makes of these properties, which may be secret and are not kept."""
+    visitor.require_test_right(None)
+    request = ProducerRequest(
+        name=form.one("name").strip() or "structures",
+        topic=form.one("topic").strip() or None,
+        form=form.one("format").strip() or None,
+        registry=form.one("registry").strip() or None,
+    )
+    try:
+        imported = check_import(import_producer(form.one("properties").replace("\r\n", "\n"), request), {})
+    except ConfigurationError as error:
+        return render("new_fmr", visitor.places, problem=str(error), imported=None)
+    return render("new_fmr", visitor.places, problem="", imported=imported)
 
 
 @router.post("/file")
