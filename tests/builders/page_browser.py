@@ -34,12 +34,16 @@ _HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)">')
 
 
 class FakeAirflow:
-    """Airflow as its users see it: `ana` reads and does everything, `eve` reads everything, `ben` only the buses."""
+    """Airflow as its users see it.
+
+    `ana` reads and does everything, `eve` reads everything, `ben` only the buses, and `tom` the buses and connections.
+    """
 
     def __init__(self, *names: str, dags: Sequence[str] = (), paused: Sequence[str] = ()) -> None:
         self.names = names
         self.others = dags
         self.paused = paused
+        self.connections: dict[str, str] = {}
         self.questions: dict[str, OpenQuestion] = {}
         self.active: set[str] = set()
         self.started: dict[str, tuple[StepTime, ...]] = {}
@@ -62,8 +66,17 @@ class FakeAirflow:
     def may_act(self, user: Any, publication: str) -> bool:
         return bool(user == "ana")
 
-    def may_test(self, user: Any, connection: str) -> bool:
+    def may_act_on_all(self, user: Any) -> bool:
         return bool(user == "ana")
+
+    def may_test(self, user: Any, connection: str | None) -> bool:
+        return user in {"ana", "tom"}
+
+    def may_see_connection(self, user: Any, connection: str) -> bool:
+        return user in {"ana", "tom"}
+
+    def connection_types(self) -> Mapping[str, str]:
+        return self.connections
 
     def has_dag(self, dag_id: str) -> bool:
         return dag_id in self.others
@@ -103,7 +116,8 @@ class Browser:
     def __init__(self, *names: str, root_path: str = "", dags: Sequence[str] = (), paused: Sequence[str] = ()) -> None:
         self.api = FakeApi()
         self.airflow = FakeAirflow(*names, dags=dags, paused=paused)
-        page = application(Installation(self.airflow, lambda: NOON))
+        self.installation = Installation(self.airflow, lambda: NOON)
+        page = application(self.installation)
         page.dependency_overrides[get_user] = who_asks
         mounted = Starlette(
             routes=[
@@ -132,7 +146,7 @@ class Browser:
         server.should_exit = True
         thread.join(30)
 
-    def get(self, path: str, user: str | None = "ana", **query: Any) -> Any:
+    def get(self, path: str, /, user: str | None = "ana", **query: Any) -> Any:
         headers = {"x-user": user} if user else {}
         return self._client.get(f"{self._root}/{path}", headers=headers, params=query or None, follow_redirects=False)
 

@@ -39,6 +39,8 @@ def main() -> None:
     tokens |= {"anonymous": None, "forged": "eyJhbGciOiJub25lIn0.e30."}
     found = {user: _answers(client, token) for user, token in tokens.items()}
     found["acts"] = {user: _resumes(client, token) for user, token in tokens.items()}
+    _add_connection()
+    found["proposes"] = {user: _proposes(client, token) for user, token in tokens.items()}
     found["asked"] = _answers(client, tokens["viewer"], ask=True)
     found["answered"] = _answers(client, tokens["viewer"], ask=False)
     found["views"] = client.get("/api/v2/plugins", headers={"Authorization": f"Bearer {tokens['admin']}"}).json()
@@ -136,6 +138,32 @@ def _answers(client: Any, token: str | None, ask: bool | None = None) -> dict[st
     }
     found["notify"] = _answer(client.post("/contexture/notify/vehicles", json={}))
     return found
+
+
+def _add_connection() -> None:
+    from airflow.models.connection import Connection
+    from airflow.utils.session import create_session
+
+    with create_session() as session:
+        session.add(Connection(conn_id="context_broker", conn_type="http", host="127.0.0.1", port=9))
+        session.add(Connection(conn_id="bucket", conn_type="aws"))
+
+
+def _proposes(client: Any, token: str | None) -> dict[str, Any]:
+    """What a user sees of connections: those that a new publication may read, and the properties of one."""
+    client.cookies.clear()
+    if token:
+        client.cookies.set("_token", token)
+    new = client.get("/contexture/new", follow_redirects=False)
+    properties = client.get("/contexture/publications/vehicles/connections", follow_redirects=False)
+    unreachable = client.get("/contexture/connections/unreachable", follow_redirects=False)
+    return {
+        "new": new.status_code,
+        "offered": re.findall(r'<option value="(\w+)">', new.text),
+        "properties": "http://127.0.0.1:9" in properties.text,
+        "unreachable": re.findall(r"The connection <code>(\w+)</code>", unreachable.text),
+        "reason": "127.0.0.1:9" in unreachable.text,
+    }
 
 
 def _resumes(client: Any, token: str | None) -> dict[str, Any]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
@@ -22,35 +20,6 @@ from contexture.storage.publication_store import run_name  # noqa: E402
 from contexture_airflow.web.asgi import TABS  # noqa: E402
 
 RUN_ID = "manual__2026-03-01T12:00:00+00:00"
-FILE = """
-name: {name}
-source: {{kind: ngsi, connection: context_broker, service: vehicles, service_path: /4wheels, types: [car]}}
-"""
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    (tmp_path / "publications").mkdir()
-    (tmp_path / "home").mkdir()
-    for name in ("vehicles", "buses"):
-        (tmp_path / "publications" / f"{name}.yaml").write_text(FILE.format(name=name))
-    monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path / "publications"))
-    monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
-    return Home(str(tmp_path / "home"))
-
-
-@pytest.fixture
-def tables(home: Home) -> Iterator[RunTables]:
-    store = RunTables.of_home(home.root)
-    assert store is not None
-    yield store
-    store.close()
-
-
-@pytest.fixture
-def browser(home: Home) -> Browser:
-    return Browser("vehicles", "buses")
 
 
 def open_tab(browser: Browser, destination: str, user: str | None = "ana", **ids: object) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from builders.large_home import LARGEST_PAGES, NAMES, large_home  # noqa: E402
 from builders.layout import PublicationPaths  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import Browser  # noqa: E402
+from builders.page_installation import FILE  # noqa: E402
 from contexture.monitoring import RunTables, TransactionRow, TransactionStatus, VerificationRow  # noqa: E402
 from contexture.operations.status.health import OpenQuestion  # noqa: E402
 from contexture.storage.delivery import (  # noqa: E402
@@ -34,39 +35,9 @@ from contexture.storage.state import StatePointer  # noqa: E402
 
 ATTACK = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
 ATTACKS = ("<script>alert", "<img src=x")
-FILE = """
-name: {name}
-source: {{kind: ngsi, connection: context_broker, service: vehicles, service_path: /4wheels, types: [car]}}
-"""
-PARTS = ("transactions", "runs", "topics", "quarantine", "quality", "dead-letters", "samples")
+PARTS = ("transactions", "runs", "topics", "quarantine", "quality", "dead-letters", "samples", "connections")
 PAGES = ("", "publications/vehicles", *(f"publications/vehicles/{part}" for part in PARTS))
-APIS = tuple(f"api/{page or 'publications'}" for page in PAGES[:-1])
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    """A home and a folder with two publications, nothing of which has run."""
-    (tmp_path / "publications").mkdir()
-    (tmp_path / "home").mkdir()
-    for name in ("vehicles", "buses"):
-        (tmp_path / "publications" / f"{name}.yaml").write_text(FILE.format(name=name))
-    monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path / "publications"))
-    monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
-    return Home(str(tmp_path / "home"))
-
-
-@pytest.fixture
-def tables(home: Home) -> Iterator[RunTables]:
-    store = RunTables.of_home(home.root)
-    assert store is not None
-    yield store
-    store.close()
-
-
-@pytest.fixture
-def browser(home: Home) -> Browser:
-    return Browser("vehicles", "buses")
+APIS = tuple(f"api/{page or 'publications'}" for page in PAGES[:-2])
 
 
 def transaction(number: int = 0, **changes: Any) -> TransactionRow:
@@ -306,7 +277,7 @@ def test_while_the_tables_are_away_nothing_is_said_that_they_alone_know(home, mo
     ]
     assert browser.get("api/status/vehicles").json()["reason"] == unknown
     assert browser.get("").text.count("today not known</span>") == 2
-    assert "data-load" not in browser.get("").text
+    assert "/trends" not in browser.get("").text
     text = browser.get("publications/vehicles").text
     assert text.count("not known</") == 3
     assert not [false for false in ("never verified", ">none</a>", "0 records", "by status") if false in text]

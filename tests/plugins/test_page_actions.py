@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
@@ -20,18 +21,17 @@ from builders.attempts import failed_send  # noqa: E402
 from builders.layout import PublicationPaths  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import ORIGIN, Browser, hidden_in, token_in  # noqa: E402
+from builders.page_installation import VEHICLES, page_installation  # noqa: E402
+from contexture.errors import RetriableError  # noqa: E402
 from contexture.monitoring import RunTables  # noqa: E402
 from contexture.storage.home import Home  # noqa: E402
 from contexture.storage.schemas import QUARANTINE  # noqa: E402
 from contexture.storage.shrink_report import ShrinkReport  # noqa: E402
-from contexture_airflow.web import connection_check  # noqa: E402
+from contexture_airflow.web import connections  # noqa: E402
 from contexture_airflow.web.actions import ACTIONS  # noqa: E402
+from contexture_airflow.web.installation import OutsideCalls  # noqa: E402
 
 ATTACK = '"><script>alert(1)</script>'
-FILE = """
-name: vehicles
-source: {kind: ngsi, connection: context_broker, service: vehicles, service_path: /4wheels, types: [car]}
-"""
 RUN = "publications/vehicles/actions/run"
 OF_PUBLICATION = sorted(key for key, action in ACTIONS.items() if not action.of_outbox)
 OF_OUTBOX = sorted(key for key, action in ACTIONS.items() if action.of_outbox)
@@ -40,12 +40,7 @@ OF_OUTBOX = sorted(key for key, action in ACTIONS.items() if action.of_outbox)
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     """A publication with an approved outbox whose sends failed, and two events in quarantine."""
-    (tmp_path / "publications").mkdir()
-    (tmp_path / "publications" / "vehicles.yaml").write_text(FILE)
-    monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path / "publications"))
-    monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
-    storage = Home(str(tmp_path / "home"))
+    storage = page_installation(tmp_path, monkeypatch, {"vehicles": VEHICLES["vehicles"]})
     outbox(storage, publication(), 1, [records("a")])
     storage.publication("vehicles").outboxes.set_status("outbox1", "approved", reason="good")
     storage.publication("vehicles").attempts.keep(
@@ -508,7 +503,7 @@ def test_a_connection_that_is_not_there_or_not_the_publication_s_is_an_error(bro
     assert actions(home)[0][4] == "it cannot be used"
 
 
-def test_each_step_of_a_test_is_shown_when_it_is_done(monkeypatch):
+def test_each_step_of_a_test_is_shown_when_it_is_done():
     from threading import Event
 
     from contexture.operations.actions.source_check import CheckOutcome, CheckStep
@@ -516,23 +511,37 @@ def test_each_step_of_a_test_is_shown_when_it_is_done(monkeypatch):
     first = CheckStep(name="one", passed=True, detail="well", seconds=0.1)
     looked = Event()
 
-    class Slow(connection_check.ConnectionCheckStream):
+    class Slow(connections.ConnectionCheckStream):
         def _outcome(self) -> CheckOutcome:
             self._steps.put(first)
             assert looked.wait(10)
             return CheckOutcome(connection="c", kind="http", target="t", unreachable=False, steps=(first,))
 
-    class SilentVisitor:
-        def record_action(self, *values: Any, **more: Any) -> None: ...
-
-    steps = Slow(SilentVisitor(), publication(), "c", "why").steps()  # type: ignore[arg-type]
+    calls = OutsideCalls(most=1)
+    steps = Slow(SilentVisitor(calls), publication(), "c", "why").steps()  # type: ignore[arg-type]
     assert next(steps) == first
+    with pytest.raises(RetriableError, match="waiting for brokers or sources"):
+        calls.begin()
     looked.set()
     assert list(steps) == []
+    calls.begin()
 
 
-def test_no_more_than_two_tests_run_at_once(monkeypatch):
-    monkeypatch.setattr(connection_check, "_AT_ONCE", connection_check.BoundedSemaphore(1))
-    assert connection_check._AT_ONCE.acquire(blocking=False)
-    [step] = connection_check.ConnectionCheckStream(None, publication(), "c", "why").steps()  # type: ignore[arg-type]
-    assert (step.passed, step.detail.split(":")[0]) == (False, "two other connection tests are running")
+def test_no_more_tests_run_at_once_than_calls_may_wait():
+    calls = OutsideCalls(most=1)
+    calls.begin()
+    visitor = SilentVisitor(calls)
+    [step] = connections.ConnectionCheckStream(visitor, publication(), "c", "why").steps()  # type: ignore[arg-type]
+    assert (step.passed, step.detail.split(".")[0]) == (
+        False,
+        "other users of the page are waiting for brokers or sources now",
+    )
+
+
+class SilentVisitor:
+    """A visitor of whom nothing is recorded."""
+
+    def __init__(self, calls: OutsideCalls) -> None:
+        self.installation = SimpleNamespace(outside_calls=calls)
+
+    def record_action(self, *values: Any, **more: Any) -> None: ...

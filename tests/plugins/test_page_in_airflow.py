@@ -28,6 +28,8 @@ def answers_by_user(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     (home / "publications" / "vehicles.yaml").write_text(FILE)
     changes = {
         "AIRFLOW_HOME": str(home),
+        # As airflow.api_fastapi.main has it: connections come from the database too.
+        "_AIRFLOW_PROCESS_CONTEXT": "server",
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin,op:op,viewer:viewer",
@@ -105,6 +107,28 @@ def test_no_other_user_acts(answers_by_user, user, status):
         "paused": True,
         "logged": [],
     }
+
+
+@pytest.mark.parametrize("role", ["op", "admin"])
+def test_who_may_test_connections_may_propose_a_publication_from_them(answers_by_user, role):
+    assert answers_by_user["proposes"][role] == {
+        "new": 200,
+        "offered": ["context_broker"],
+        "properties": True,
+        "unreachable": ["context_broker", "kafka_default"],
+        "reason": True,
+    }
+
+
+def test_a_viewer_sees_which_connections_cannot_be_reached_and_nothing_of_them(answers_by_user):
+    assert answers_by_user["proposes"]["viewer"] == {
+        "new": 403,
+        "offered": [],
+        "properties": False,
+        "unreachable": ["context_broker", "kafka_default"],
+        "reason": False,
+    }
+    assert {answers_by_user["proposes"][user]["new"] for user in ("anonymous", "forged")} == {303}
 
 
 @pytest.mark.parametrize("user", ["anonymous", "forged"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from importlib.util import find_spec
@@ -22,6 +23,7 @@ from builders.page_world import AIR, page_world  # noqa: E402
 from contexture.monitoring import RunTables, TransactionRow, TransactionStatus  # noqa: E402
 from contexture.storage.home import Home  # noqa: E402
 from contexture_airflow.web import pages as page_routes  # noqa: E402
+from contexture_sandbox.context_broker import SeedEntity, TestBroker  # noqa: E402
 from e2e.browser import Browser, browser, missing  # noqa: E402
 
 FILE = """
@@ -129,6 +131,9 @@ SHOWN = {
     "samples": "publications/parking/samples",
     "dead-letters": "publications/parking/dead-letters",
     "confirm": "publications/parking/actions/run",
+    "connections": "publications/parking/connections",
+    "new": "new?connection=city&kind=ngsi&service=city",
+    "proposal": "new/proposal?connection=city&kind=ngsi&service=city&type=BikeStation",
 }
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 
@@ -139,7 +144,11 @@ def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     if missing():
         pytest.skip(missing())
     folder = tmp_path_factory.mktemp("world")
-    with pytest.MonkeyPatch.context() as changes:
+    station = {"id": "station1", "type": "BikeStation", "bikes": {"type": "Number", "value": 5}}
+    with pytest.MonkeyPatch.context() as changes, TestBroker() as broker:
+        broker.load([SeedEntity("city", f"/districts/{place}", station) for place in range(30)])
+        for connection_id in ("CITY", "CONTEXT_BROKER"):
+            changes.setenv(f"AIRFLOW_CONN_{connection_id}", broker.url)
         changes.setenv("CONTEXTURE_HOME", str(folder / "home"))
         changes.setenv("CONTEXTURE_PUBLICATIONS", str(folder / "publications"))
         changes.delenv("CONTEXTURE_DATABASE", raising=False)
@@ -288,3 +297,28 @@ def broken_rules(window: Browser) -> list[str]:
         "axe.run(document, JSON.parse(arguments[0])).then(arguments[1])", json.dumps(options)
     )
     return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in answer["violations"]]
+
+
+def test_a_publication_is_proposed_by_clicks_alone_and_downloaded(window: Browser, tmp_path: Path) -> None:
+    window.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    show(window, "")
+    window.press("a.button", "New publication")
+    window.write("#connection", "city")
+    window.press("button", "Show what it has")
+    window.await_text("Known are")
+    window.write("#service", "city")
+    window.press("button", "Count its entities")
+    window.await_text("30 entities counted.")
+    window.press("label", "BikeStation")
+    window.press("button", "Propose a file")
+    window.await_text("It selects 30 entities now.")
+    window.press("button", "Download")
+    window.press("button", "Copy")
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "bike-station.yaml").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    shown = window.ask("return document.querySelector('#text').value")
+    assert (tmp_path / "bike-station.yaml").read_text() == shown
+    selected = "const field = document.querySelector('#text'); return [field.selectionStart, field.selectionEnd]"
+    assert window.ask(selected) == [0, len(shown)]

@@ -15,6 +15,7 @@ pytest.importorskip("airflow.sdk")
 from builders.landing import car, landing  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import Browser  # noqa: E402
+from builders.page_installation import VEHICLES, page_installation  # noqa: E402
 from builders.quarantines import refused  # noqa: E402
 from builders.states import Held, state_table, write_files  # noqa: E402
 from contexture.kafka import ClientSettings  # noqa: E402
@@ -30,11 +31,6 @@ from contexture.storage.state import StatePointer  # noqa: E402
 from contexture_airflow.web import fragments  # noqa: E402
 
 ATTACK = '"><script>alert(1)</script>'
-FILE = """
-name: vehicles
-source: {kind: ngsi, connection: context_broker, service: vehicles, service_path: /4wheels, types: [car]}
-batches: {batch_size: 2}
-"""
 STRUCTURES = """
 name: structures
 source: {kind: sdmx, connection: registry, select: ["*=CITY:*(*)"]}
@@ -44,13 +40,8 @@ topics: {naming: fixed, topics: [structures]}
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    (tmp_path / "publications").mkdir()
-    (tmp_path / "publications" / "vehicles.yaml").write_text(FILE)
-    (tmp_path / "publications" / "structures.yaml").write_text(STRUCTURES)
-    monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path / "publications"))
-    monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
-    storage = Home(str(tmp_path / "home"))
+    files = {"vehicles": VEHICLES["vehicles"] + "batches: {batch_size: 2}\n", "structures": STRUCTURES}
+    storage = page_installation(tmp_path, monkeypatch, files)
     outbox(storage, publication(), 1, [records("a")])
     storage.publication("vehicles").state.commit(StatePointer(concluded_at=NOON, outbox="outbox1", sequence=1))
     return storage
@@ -108,9 +99,11 @@ def test_topics_are_compared_with_the_brokers_on_request(browser, monkeypatch):
 
 def test_brokers_that_can_not_be_asked_are_a_problem_on_the_page(browser, monkeypatch):
     assert "there is no Airflow connection" in browser.get("publications/vehicles/topics/drift/plan").text
-    monkeypatch.setattr(fragments, "_AT_ONCE", fragments.BoundedSemaphore(1))
-    assert fragments._AT_ONCE.acquire(blocking=False)
-    assert "are being queried already" in browser.get("publications/vehicles/topics/drift/plan").text
+    calls = browser.installation.outside_calls
+    with calls, calls:
+        busy = browser.get("publications/vehicles/topics/drift/plan").text
+    assert "other users of the page are waiting for brokers or sources now" in busy
+    assert "there is no Airflow connection" in browser.get("publications/vehicles/topics/drift/plan").text
 
 
 def test_quality_over_time_is_drawn_without_any_script_or_style(home, browser):
@@ -147,7 +140,7 @@ def test_charts_of_one_page_of_publications_are_loaded_and_of_no_more(home: Home
     store.insert_run("vehicles", "run1", run_id="manual__1", mode="changes", sequence=1)
     store.set_run_succeeded("vehicles", "run1", outbox="outbox1")
     store.close()
-    [address] = re.findall('data-load="/contexture/([^"]*)"', browser.get("").text)
+    [address] = re.findall('data-load="/contexture/(trends[^"]*)"', browser.get("").text)
     assert address == "trends?name=structures&amp;name=vehicles"
     text = browser.get(address.replace("&amp;", "&")).text
     assert re.findall('id="([^"]*)"', text) == [

@@ -17,13 +17,10 @@ pytest.importorskip("airflow.sdk")
 
 from builders.outboxes import NOON  # noqa: E402
 from builders.page_browser import Browser  # noqa: E402
+from builders.page_installation import FILE, page_installation  # noqa: E402
 from contexture.monitoring import RunTables, TransactionRow, TransactionStatus  # noqa: E402
 
 ATTACK = '"><script>alert(1)</script>'
-FILE = """
-name: vehicles
-source: {kind: ngsi, connection: context_broker, service: vehicles, service_path: /4wheels, types: [car]}
-"""
 PAGE, API = "publications/vehicles/transactions", "api/publications/vehicles/transactions"
 HERE = "/contexture/publications/vehicles/transactions"
 OUTBOXES = ("a1" * 32, "b2" * 32)
@@ -32,13 +29,8 @@ OUTBOXES = ("a1" * 32, "b2" * 32)
 @pytest.fixture
 def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Browser:
     """A publication with 120 transactions of a registry, one in a minute up to noon; the last but one was refused."""
-    (tmp_path / "publications").mkdir()
-    (tmp_path / "publications" / "vehicles.yaml").write_text(FILE)
-    (tmp_path / "home").mkdir()
-    monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path / "publications"))
-    monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
-    store = RunTables.of_home(str(tmp_path / "home"))
+    home = page_installation(tmp_path, monkeypatch, {"vehicles": FILE.format(name="vehicles")})
+    store = RunTables.of_home(home.root)
     assert store is not None
     for number in range(120):
         store.set_transaction(transaction(number))

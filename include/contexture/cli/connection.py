@@ -132,7 +132,8 @@ def print_text(properties: Sequence[ClientProperty]) -> None:
 
 
 def _origin(each: ClientProperty) -> str:
-    word = {"client": "", "contexture": "Contexture", "connection": "connection"}[each.origin]
+    ours = "enforced by Contexture" if each.is_enforced else "Contexture"
+    word = {"client": "", "contexture": ours, "connection": "connection"}[each.origin]
     return f"{word}, as {each.given_as}" if each.given_as else word
 
 

@@ -17,7 +17,7 @@ from contexture.kafka import settings
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.java_properties import TRANSLATED
 from contexture.kafka.key_stores import STORE_NAMES
-from contexture.kafka.settings import MASK, ClientSettings, is_secret
+from contexture.kafka.settings import ENFORCED, MASK, ClientSettings, is_secret
 
 APPLIES: Final = {"P": "producer", "C": "consumer", "*": "all"}
 """The kinds of clients, by the client's sign for them."""
@@ -193,6 +193,7 @@ class ClientProperty:
         applies_to: `producer`, `consumer` or `all` kinds of clients.
         range: what it can be.
         description: in the client's words.
+        is_enforced: whether Contexture sets it whatever the connection says.
     """
 
     name: str
@@ -203,6 +204,7 @@ class ClientProperty:
     applies_to: str
     range: str
     description: str
+    is_enforced: bool = False
 
 
 def client_properties(settings: ClientSettings | None = None) -> tuple[ClientProperty, ...]:
@@ -258,7 +260,13 @@ def _property(
         applies_to=APPLIES[known.applies_to],
         range=known.range,
         description=known.description,
+        is_enforced=origin == "contexture" and main in _enforced(),
     )
+
+
+@cache
+def _enforced() -> frozenset[str]:
+    return frozenset(map(_main_name, ENFORCED))
 
 
 def _profile(given: Mapping[str, object]) -> ClientProperty:

@@ -206,6 +206,20 @@ _PRODUCER_DEFAULTS: Final[Mapping[str, Option]] = MappingProxyType(
 )
 # Producers and admin clients make a topic by asking for it where brokers allow that, with the brokers' defaults.
 _NEVER_BY_ASKING: Final[Mapping[str, Option]] = MappingProxyType({"allow.auto.create.topics": False})
+_SENDERS_ALWAYS: Final[Mapping[str, Option]] = MappingProxyType(
+    {**_ALWAYS, "delivery.report.only.error": True, **_NEVER_BY_ASKING}
+)
+# A reader names its own partitions and offsets, and commits nothing.
+_READERS_ALWAYS: Final[Mapping[str, Option]] = MappingProxyType(
+    {
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "enable.partition.eof": True,
+        "auto.offset.reset": "earliest",
+    }
+)
+ENFORCED: Final = frozenset({*_SENDERS_ALWAYS, *_READERS_ALWAYS, "isolation.level", "transactional.id"})
+"""Options that no connection can set otherwise."""
 _CONSUMER_DEFAULTS: Final[Mapping[str, Option]] = MappingProxyType(
     {
         "group.id": "contexture",
@@ -301,8 +315,7 @@ class ClientSettings:
     def producer(self, transactional_id: str | None = None) -> dict[str, Option]:
         """Returns the configuration of an idempotent producer; with an id, of a transactional one."""
         defaults = {**_PRODUCER_DEFAULTS, **of_producer(self.options)}
-        options = {**self._with(defaults, without=CONSUMER_ONLY), **_ALWAYS}
-        options |= {"delivery.report.only.error": True, **_NEVER_BY_ASKING}
+        options = {**self._with(defaults, without=CONSUMER_ONLY), **_SENDERS_ALWAYS}
         if "queue.buffering.max.kbytes" not in self.options:
             # The largest record fits beside those that wait to be delivered.
             needed = int(int(self.options.get("message.max.bytes", 0)) * _QUEUE_SHARE) // _KBYTE
@@ -316,10 +329,7 @@ class ClientSettings:
         return {
             **self._with({**_CONSUMER_DEFAULTS, **of_consumer(self.options)}, without=PRODUCER_ONLY),
             "isolation.level": isolation,
-            "enable.auto.commit": False,
-            "enable.auto.offset.store": False,
-            "enable.partition.eof": True,
-            "auto.offset.reset": "earliest",
+            **_READERS_ALWAYS,
         }
 
     def admin(self) -> dict[str, Option]:

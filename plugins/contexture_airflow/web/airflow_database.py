@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.resource_details import ConnectionDetails, DagAccessEntity, DagDetails
+from airflow.models.connection import Connection
 from airflow.models.dag import DagModel
 from airflow.models.dagrun import DagRun
 from airflow.models.hitl import HITLDetail
@@ -39,8 +40,17 @@ class AirflowFacts(Protocol):
     def may_act(self, user: Any, publication: str) -> bool:
         """Whether a user may start runs of a publication's DAG, and suspend it."""
 
-    def may_test(self, user: Any, connection: str) -> bool:
-        """Whether a user may test a connection."""
+    def may_act_on_all(self, user: Any) -> bool:
+        """Whether a user may start runs of all DAGs, and edit them."""
+
+    def may_test(self, user: Any, connection: str | None) -> bool:
+        """Whether a user may test a connection; None: any at all."""
+
+    def may_see_connection(self, user: Any, connection: str) -> bool:
+        """Whether a user may see a connection, without its secrets."""
+
+    def connection_types(self) -> Mapping[str, str]:
+        """The types of the connections in Airflow's database, by id."""
 
     def has_dag(self, dag_id: str) -> bool:
         """Whether Airflow knows a DAG."""
@@ -81,10 +91,27 @@ class AirflowDatabase:
         starts = manager.is_authorized_dag(method="POST", access_entity=DagAccessEntity.RUN, details=details, user=user)
         return starts and manager.is_authorized_dag(method="PUT", details=details, user=user)
 
-    def may_test(self, user: Any, connection: str) -> bool:
+    def may_act_on_all(self, user: Any) -> bool:
+        """See `AirflowFacts`."""
+        manager = get_auth_manager()
+        starts = manager.is_authorized_dag(method="POST", access_entity=DagAccessEntity.RUN, user=user)
+        return starts and manager.is_authorized_dag(method="PUT", user=user)
+
+    def may_test(self, user: Any, connection: str | None) -> bool:
         """See `AirflowFacts`; the right is that of Airflow's own test of connections."""
-        details = ConnectionDetails(conn_id=connection)
+        details = None if connection is None else ConnectionDetails(conn_id=connection)
         return get_auth_manager().is_authorized_connection(method="POST", details=details, user=user)
+
+    def may_see_connection(self, user: Any, connection: str) -> bool:
+        """See `AirflowFacts`; the right is that of Airflow's own page of connections."""
+        details = ConnectionDetails(conn_id=connection)
+        return get_auth_manager().is_authorized_connection(method="GET", details=details, user=user)
+
+    def connection_types(self) -> Mapping[str, str]:
+        """See `AirflowFacts`."""
+        with create_session() as session:
+            rows = session.execute(select(Connection.conn_id, Connection.conn_type)).all()
+        return {connection_id: kind or "" for connection_id, kind in rows}
 
     def has_dag(self, dag_id: str) -> bool:
         """See `AirflowFacts`."""

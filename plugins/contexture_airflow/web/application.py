@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 from contexture.errors import ContextureError
-from contexture_airflow.web import actions, airflow_tabs, api, connection_check, fragments, pages
+from contexture_airflow.web import actions, api, connections, fragments, new_publication, pages
 from contexture_airflow.web.forms import ForbiddenError
 from contexture_airflow.web.installation import Installation
 from contexture_airflow.web.rendering import render
@@ -27,10 +27,10 @@ def application(installation: Installation) -> FastAPI:
     app = FastAPI(title="Contexture", openapi_url=None, docs_url=None, redoc_url=None)
     app.state.installation = installation
     app.include_router(pages.router)
-    app.include_router(airflow_tabs.router)
+    app.include_router(new_publication.router)
     app.include_router(fragments.router)
     app.include_router(actions.router)
-    app.include_router(connection_check.router)
+    app.include_router(connections.router)
     app.include_router(pages.report_router)
     app.include_router(api.router)
     app.include_router(api.status_router)

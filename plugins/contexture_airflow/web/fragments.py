@@ -6,7 +6,6 @@ The response is HTML whose elements with an `id` replace those of the page with 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from threading import BoundedSemaphore
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query
@@ -17,14 +16,13 @@ from contexture.kafka.topics import TopicsPlan, plan_topics
 from contexture.operations.actions.topic_plan import wanted
 from contexture.operations.status.progress import RunProgress, find_progress
 from contexture.operations.status.quality import find_trends
-from contexture.operations.status.sources import PAGE_SIZE, Sources
+from contexture.operations.status.sources import PAGE_SIZE
 from contexture_airflow.connections.settings import kafka_settings
 from contexture_airflow.web.rendering import render
 from contexture_airflow.web.visitor import CurrentVisitor, Visitor
 
 SHOWN: Final = 200
 _WAIT_SECONDS: Final = 15.0
-_AT_ONCE: Final = BoundedSemaphore(2)
 
 router = APIRouter(default_response_class=HTMLResponse)
 
@@ -56,25 +54,23 @@ class Drift:
     problem: str = ""
 
 
-def find_drift(sources: Sources, name: str) -> Drift:
+def find_drift(visitor: Visitor, name: str) -> Drift:
     """The plan that `contexture topics plan` shows, of one publication."""
+    sources = visitor.sources
     publication = sources.publications.get(name)
     if publication is None:
         return Drift(problem="there is no valid publication file of this name")
-    if not _AT_ONCE.acquire(blocking=False):
-        return Drift(problem="the brokers are being queried already: retry in some seconds")
     try:
-        [(connection, want)] = wanted(sources.home, [publication]).items()
-        settings = kafka_settings(connection)
-        return Drift(plan_topics(settings, want.specs, frozenset(want.keyed), wait_seconds=_WAIT_SECONDS))
+        with visitor.installation.outside_calls:
+            [(connection, want)] = wanted(sources.home, [publication]).items()
+            settings = kafka_settings(connection)
+            return Drift(plan_topics(settings, want.specs, frozenset(want.keyed), wait_seconds=_WAIT_SECONDS))
     except ContextureError as error:
         return Drift(problem=str(error))
-    finally:
-        _AT_ONCE.release()
 
 
 @router.get("/publications/{name}/topics/drift/plan")
 def show_drift_plan(visitor: CurrentVisitor, name: str) -> str:
     """How its topics differ from what its file says, as the brokers respond."""
-    found = find_drift(visitor.sources, visitor.publication(name))
+    found = find_drift(visitor, visitor.publication(name))
     return render("drift_plan", visitor.places, drift=found, shown=SHOWN)

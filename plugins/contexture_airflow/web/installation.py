@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from threading import Lock
+from threading import BoundedSemaphore, Lock
 from typing import Any
 
 from contexture.errors import ConfigurationError, RetriableError
@@ -14,6 +14,7 @@ from contexture.monitoring import RunTables
 from contexture.monitoring.database import NO_TABLES
 from contexture.monitoring.rows import InterventionRow
 from contexture.operations.actions.interventions import record_intervention
+from contexture.operations.actions.reachability import ReachabilityCache
 from contexture.operations.status.sources import Sources, Tables
 from contexture.publications import LoadedPublication, Publication, discover
 from contexture.storage.home import Home
@@ -27,6 +28,38 @@ log = logging.getLogger(__name__)
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+class OutsideCalls:
+    """Limits how many requests wait for Kafka or a source at once, because each holds a thread of the API server.
+
+    Args:
+        most: as many at once; who comes then is refused immediately.
+    """
+
+    def __init__(self, most: int = 2) -> None:
+        self._free = BoundedSemaphore(most)
+
+    def begin(self) -> None:
+        """Begins a call.
+
+        Raises:
+            RetriableError: as many as there may be are being made.
+        """
+        if not self._free.acquire(blocking=False):
+            raise RetriableError(
+                "other users of the page are waiting for brokers or sources now", next_step="retry in some seconds"
+            )
+
+    def end(self) -> None:
+        """Ends a call, also one that another thread began."""
+        self._free.release()
+
+    def __enter__(self) -> None:
+        self.begin()
+
+    def __exit__(self, *raised: object) -> None:
+        self.end()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +76,16 @@ class Installation:
     Args:
         airflow: whom to ask about users and DAGs.
         clock: the time of reading.
+
+    Attributes:
+        outside_calls: the limit of requests that wait for Kafka or a source.
+        reachability: whether connections respond.
     """
 
     def __init__(self, airflow: AirflowFacts, clock: Callable[[], datetime] = _now) -> None:
         self.airflow = airflow
+        self.outside_calls = OutsideCalls()
+        self.reachability = ReachabilityCache()
         self._clock = clock
         self._lock = Lock()
         self._stamps: Mapping[str, tuple[int, int]] | None = None

@@ -1,4 +1,4 @@
-"""The pages that only read: overview, publications, samples, drift of topics, exports."""
+"""The pages that only read: overview, publications, samples, drift of topics, exports, and the tabs in Airflow."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Annotated, Final, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, HTTPException, Path, Query, Response
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
 
 from contexture.errors import ConfigurationError, ContextureError
-from contexture.monitoring.rows import InterventionRow
+from contexture.monitoring.rows import InterventionRow, RunRow
 from contexture.operations.actions.check import StructurePreview
 from contexture.operations.actions.check import preview as preview_structures
 from contexture.operations.actions.preview import (
@@ -27,7 +27,7 @@ from contexture.operations.actions.preview import (
 )
 from contexture.operations.reports.build import ReportSources, quality_report
 from contexture.operations.reports.html import page
-from contexture.operations.reports.model import ReportPeriod
+from contexture.operations.reports.model import ReportPeriod, RunReport
 from contexture.operations.reports.selection import LAST
 from contexture.operations.status import detail
 from contexture.operations.status.dead_letters import dead_letter_page
@@ -38,9 +38,10 @@ from contexture.operations.status.sources import Sources, manifest
 from contexture.publications import NgsiPublication, SdmxPublication
 from contexture.sources.ngsi.notifications.notification import notified_form
 from contexture.storage.folder import StoredFolder
-from contexture.storage.publication_store import PublicationStore
-from contexture_airflow.settings import VERIFY_DAG
+from contexture.storage.publication_store import PublicationStore, run_name
+from contexture_airflow.settings import VERIFY_DAG, publication_of_dag
 from contexture_airflow.web.actions import ACTIONS, Action
+from contexture_airflow.web.asgi import TAB
 from contexture_airflow.web.fragments import progress_of
 from contexture_airflow.web.rendering import render
 from contexture_airflow.web.responses import DOCUMENT_POLICY, report_file, verification_file
@@ -191,7 +192,10 @@ def show_overview(
 ) -> str:
     """All publications."""
     found = visitor.overview(page, health, suspended)
-    return render("overview", visitor.places, overview=found, health=health, suspended=suspended)
+    may_propose = visitor.may_test(None)
+    return render(
+        "overview", visitor.places, overview=found, health=health, suspended=suspended, may_propose=may_propose
+    )
 
 
 @router.get("/publications/{name}")
@@ -298,3 +302,64 @@ def show_report(visitor: CurrentVisitor, name: str, outbox: str, path: str) -> R
 def show_verification(visitor: CurrentVisitor, name: str, verification: str, path: str) -> Response:
     """A file of a verification's report."""
     return verification_file(visitor.sources.home.publication(visitor.publication(name)), verification, path)
+
+
+_REPORT_TASKS: Final = ("quality_gate",)
+_SEND_TASKS: Final = ("publish",)
+Text = Annotated[str, Query(max_length=300)]
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """One run of a publication, as its tab shows it.
+
+    Attributes:
+        run_id: Airflow's.
+        row: the run in the operational tables; None where there is none.
+        report: what the run read, refused and sent; None where it has no outbox, or that is no longer stored.
+        tables_problem: why the operational tables do not respond; None where they do.
+    """
+
+    run_id: str
+    row: RunRow | None
+    report: RunReport | None
+    tables_problem: str | None
+
+
+@router.get(TAB)
+def show_tab(visitor: CurrentVisitor, dag: Text, run: Text = "", task: Text = "", map_index: int = -1) -> Response:
+    """The page of a DAG's publication; of a run what it did; of a task its report or its transactions."""
+    name = publication_of_dag(dag)
+    if name is None or name not in visitor.sources.dags:
+        # Airflow shows the tabs of a plugin on all DAGs, also on those that have nothing to do with it.
+        return HTMLResponse(render("no_publication", visitor.places, dag=dag))
+    if not run:
+        return RedirectResponse(visitor.places.publication(name), 303)
+    found = find_run(visitor, name, run)
+    if found.report and task in _REPORT_TASKS:
+        return RedirectResponse(visitor.places.report(name, found.report.outbox), 303)
+    if found.report and task in _SEND_TASKS:
+        shard = map_index if map_index >= 0 else None
+        sent = visitor.places.publication(name, "transactions", outbox=found.report.outbox, shard=shard)
+        return RedirectResponse(sent, 303)
+    return HTMLResponse(render("run", visitor.places, name=name, run=found))
+
+
+def find_run(visitor: Visitor, name: str, run_id: str) -> RunView:
+    """Returns what is stored about one run of a publication.
+
+    Raises:
+        RetriableError: the storage did not respond.
+    """
+    sources, folder = visitor.sources, run_name(run_id)
+    rows = sources.tables.ask(lambda history: history.runs_named(name, [folder]), [])
+    row = rows[0] if rows else None
+    report = None
+    try:
+        # By the outbox where it is known: finding it by the run reads the manifest of every outbox.
+        period = ReportPeriod(run=row.outbox if row and row.outbox else run_id)
+        report = quality_report(ReportSources(sources.home, sources.tables, sources.now), name, period).runs[-1]
+    except ConfigurationError:
+        # The run prepared no outbox, or retention removed it.
+        pass
+    return RunView(run_id, row, report, sources.tables.problem)

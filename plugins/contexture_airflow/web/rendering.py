@@ -44,6 +44,19 @@ class Places:
         given = {key: value for key, value in query.items() if value is not None}
         return f"{path}?{urlencode(given)}" if given else path
 
+    def new(self, part: str = "", query: str = "") -> str:
+        """The page of a new publication, or a part of it; `query`: what was chosen, as an address has it."""
+        path = f"{self.root}/new" + (f"/{part}" if part else "")
+        return f"{path}?{query}" if query else path
+
+    def unreachable(self) -> str:
+        """The connections that do not respond."""
+        return f"{self.root}/connections/unreachable"
+
+    def connections(self, name: str) -> str:
+        """The properties of a publication's connections."""
+        return self.publication(name, "connections")
+
     def trends(self, names: Iterable[str]) -> str:
         """The charts of publications in the overview."""
         return f"{self.root}/trends?{urlencode([('name', name) for name in names])}"

@@ -51,12 +51,21 @@ class Visitor:
         if not self.may_act(name):
             raise ForbiddenError("you may see this publication, but not change it: Airflow's roles decide")
 
-    def may_test(self, connection: str) -> bool:
-        """Returns whether this visitor may test a connection."""
+    def may_test(self, connection: str | None) -> bool:
+        """Returns whether this visitor may test a connection; None: any at all."""
         return self.installation.airflow.may_test(self.airflow_user, connection)
 
-    def require_test_right(self, connection: str) -> None:
-        """Checks that the visitor may test a connection.
+    def may_see_connection(self, connection: str) -> bool:
+        """Returns whether this visitor may see what a connection sets."""
+        return self.installation.airflow.may_see_connection(self.airflow_user, connection)
+
+    @property
+    def may_see_values(self) -> bool:
+        """Whether this visitor may see values of entities that no publication reads yet: who may act on all."""
+        return self.installation.airflow.may_act_on_all(self.airflow_user)
+
+    def require_test_right(self, connection: str | None) -> None:
+        """Checks that the visitor may test a connection; None: any at all.
 
         Raises:
             ForbiddenError: this visitor may not.

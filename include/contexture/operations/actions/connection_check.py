@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -17,6 +17,7 @@ from contexture.operations.actions.source_check import (
     ignore_step,
 )
 from contexture.operations.environment import known_publications
+from contexture.publications import Publication
 from contexture.publications.source import SourceKind
 from contexture.sources.http.connection import ConnectionFields
 
@@ -25,7 +26,14 @@ if TYPE_CHECKING:
     from contexture.kafka.connection_check import Check
 
 
-def source_kind(connection_id: str, registry: RegistryCheck, *, service: str, media_type: str) -> SourceKind | None:
+def source_kind(
+    connection_id: str,
+    registry: RegistryCheck,
+    *,
+    service: str,
+    media_type: str,
+    publications: Sequence[Publication] | None = None,
+) -> SourceKind | None:
     """The kind of the source behind a connection; None where it is not configured.
 
     Args:
@@ -33,15 +41,18 @@ def source_kind(connection_id: str, registry: RegistryCheck, *, service: str, me
         registry: knows whether the connection itself says that it leads to a registry.
         service: given for a context broker alone.
         media_type: given for a structure registry alone.
+        publications: those that may use it; None: those of the environment.
     """
     if media_type or registry.is_said:
         return "sdmx"
-    return "ngsi" if service else _of_publications(connection_id)
+    if service:
+        return "ngsi"
+    return _of_publications(connection_id, known_publications() if publications is None else publications)
 
 
-def _of_publications(connection_id: str) -> SourceKind | None:
+def _of_publications(connection_id: str, publications: Sequence[Publication]) -> SourceKind | None:
     """What the publications read that use the connection, if they agree."""
-    sources = [each.source for each in known_publications()]
+    sources = [each.source for each in publications]
     kinds = {source.kind for source in sources if source.connection == connection_id}
     return kinds.pop() if len(kinds) == 1 else None
 

@@ -12,7 +12,7 @@ from contexture.operations import environment
 from contexture.operations.actions.connection_check import connection_target, source_kind
 from contexture.operations.actions.preview import SampleEntities, from_broker
 from contexture.operations.actions.source_check import BrokerCheck, RegistryCheck, identify_broker
-from contexture.publications import NgsiPublication
+from contexture.publications import NgsiPublication, Publication
 from contexture.publications.fields import check_service, check_tenant
 from contexture.publications.source import NgsiSource, SourceKind
 from contexture.sources.http.connection import BrokerConnection, ConnectionFields
@@ -79,8 +79,16 @@ def list_connections() -> tuple[list[str], list[str]]:
     return sources, clusters
 
 
-def find_source_kind(connection_id: str, fields: ConnectionFields) -> SourceKind:
+def find_source_kind(
+    connection_id: str, fields: ConnectionFields, publications: Sequence[Publication], seconds: float = _SECONDS
+) -> SourceKind:
     """Returns what a connection leads to: as it or a publication names it, else as the source responds.
+
+    Args:
+        connection_id: of the connection.
+        fields: of the connection.
+        publications: those that may use it.
+        seconds: how long the source may take for a response.
 
     Raises:
         ConfigurationError: it leads to Kafka, or to nothing that Contexture reads.
@@ -95,13 +103,13 @@ def find_source_kind(connection_id: str, fields: ConnectionFields) -> SourceKind
             "registry",
             next_step="name a connection of the type http, contexture_ngsi or contexture_sdmx",
         )
-    registry = RegistryCheck(connection_id, fields, "", _SECONDS)
-    known = source_kind(connection_id, registry, service="", media_type="")
+    registry = RegistryCheck(connection_id, fields, "", seconds)
+    known = source_kind(connection_id, registry, service="", media_type="", publications=publications)
     if known:
         return known
     if registry.is_fusion():
         return "sdmx"
-    broker = BrokerCheck(connection_id, fields, "", _SECONDS).outcome()
+    broker = BrokerCheck(connection_id, fields, "", seconds).outcome()
     if broker.unreachable:
         raise RetriableError(
             f"no context broker and no structure registry responds at {broker.target}",
@@ -111,15 +119,17 @@ def find_source_kind(connection_id: str, fields: ConnectionFields) -> SourceKind
     return "sdmx" if is_registry else "ngsi"
 
 
-def count_services(connection_id: str, connection: BrokerConnection) -> dict[str, int]:
-    """Returns the entities of the services that can be found: the default one, and those of publications.
+def count_services(
+    connection_id: str, connection: BrokerConnection, publications: Sequence[Publication]
+) -> dict[str, int]:
+    """Returns the entities of the services that can be found: the default one, and those of these publications.
 
     A broker has no list of its services.
 
     Raises:
         ContextureError: the broker cannot be reached.
     """
-    sources = (each.source for each in environment.known_publications())
+    sources = (each.source for each in publications)
     known = {each.service for each in sources if isinstance(each, NgsiSource) and each.connection == connection_id}
     try:
         flavour, api, _ = identify_broker(connection, "")
@@ -137,13 +147,16 @@ def count_services(connection_id: str, connection: BrokerConnection) -> dict[str
     return found
 
 
-def survey_broker(connection: BrokerConnection, service: str, context: str) -> SourceSurvey:
+def survey_broker(
+    connection: BrokerConnection, service: str, context: str, *, walk_seconds: float = _WALK_SECONDS
+) -> SourceSurvey:
     """Counts the entities of one service by service path and type.
 
     Args:
         connection: of the broker.
         service: the Fiware-Service, or tenant.
         context: URL of the @context, where NGSI-LD's names are to be short.
+        walk_seconds: how long the walk over its entities may take.
 
     Raises:
         ContextureError: the broker cannot be reached, or refuses.
@@ -160,7 +173,7 @@ def survey_broker(connection: BrokerConnection, service: str, context: str) -> S
     groups = Counter[tuple[str, str]]()
     with open_broker(connection, service, Dialect(api, flavour, context), budget=_ONCE) as broker:
         total = broker.count(query)
-        for page in broker.scan(query, deadline_seconds=_WALK_SECONDS):
+        for page in broker.scan(query, deadline_seconds=walk_seconds):
             groups.update((head.path or "/", head.type or "") for head in page.heads)
             if groups.total() >= _MOST_COUNTED:
                 break

@@ -10,6 +10,20 @@ document.addEventListener("click", (event) => {
   outside.remove();
 });
 
+// A button with data-copy copies the text of the field with that id; where the browser forbids it, the text is selected.
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("button[data-copy]");
+  const field = button && document.getElementById(button.dataset.copy);
+  if (!field) return;
+  field.select();
+  try {
+    await navigator.clipboard.writeText(field.value);
+    button.textContent = "Copied";
+  } catch {
+    field.focus();
+  }
+});
+
 // Parts with data-load are loaded after the page; those with data-every, so many seconds after they were loaded, again.
 // The elements of the response replace those with the same id.
 const LONGEST = 30_000;

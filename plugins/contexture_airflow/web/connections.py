@@ -1,34 +1,132 @@
-"""Checking a connection from the page: each step is shown as soon as it is done."""
+"""Connections on the page: what each sets, those that do not respond, and a test whose steps are shown as they end."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from dataclasses import dataclass
 from queue import SimpleQueue
-from threading import BoundedSemaphore, Thread
-from typing import Final
+from threading import Thread
+from typing import TYPE_CHECKING, Final
 
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
 
-from contexture.errors import ContextureError
+from contexture.errors import ContextureError, RetriableError
 from contexture.operations.actions.connection_check import check_connection_fields
+from contexture.operations.actions.connection_properties import (
+    ConnectionProperty,
+    PropertyOrigin,
+    describe_kafka,
+    describe_source,
+)
+from contexture.operations.actions.reachability import ReachProbe, find_reach_problem
 from contexture.operations.actions.source_check import CheckOutcome, CheckStep
 from contexture.operations.status.detail import connections
 from contexture.publications import Publication, SdmxSource
-from contexture_airflow.connections.settings import fields
+from contexture.sources.http.connection import HttpConnection
+from contexture_airflow.connections.settings import fields, kafka_settings, source_connection
 from contexture_airflow.web.actions import STALE, Filled
 from contexture_airflow.web.forms import TOKEN_FIELD, is_token, token_for
 from contexture_airflow.web.rendering import render, stream
 from contexture_airflow.web.visitor import CurrentVisitor, Visitor
+
+if TYPE_CHECKING:
+    from contexture.kafka import ClientSettings
 
 router = APIRouter(default_response_class=HTMLResponse)
 
 log = logging.getLogger(__name__)
 
 _TIMEOUT_SECONDS: Final = 15.0
-# Who presses the button again and again should not keep all threads of the server busy.
-_AT_ONCE: Final = BoundedSemaphore(2)
+_PROBE_SECONDS: Final = 1.5
+_WAIT_SECONDS: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionView:
+    """What a connection sets for a publication.
+
+    Attributes:
+        connection: its id.
+        set: the properties that anyone but the Kafka client sets.
+        defaults: those that have the Kafka client's own default.
+        problem: why there is nothing to show.
+    """
+
+    connection: str
+    set: tuple[ConnectionProperty, ...] = ()
+    defaults: tuple[ConnectionProperty, ...] = ()
+    problem: str = ""
+
+
+@router.get("/publications/{name}/connections")
+def show_connections(visitor: CurrentVisitor, name: str) -> str:
+    """The properties of a publication's connections, each with its origin."""
+    publication = visitor.sources.publications.get(visitor.publication(name))
+    ids = connections(visitor.sources, name)
+    seen = [_view(publication, each) for each in ids if publication and visitor.may_see_connection(each)]
+    hidden = len(ids) - len(seen)
+    return render("connections", visitor.places, name=name, connections=seen, hidden=hidden)
+
+
+def _view(publication: Publication, connection_id: str) -> ConnectionView:
+    try:
+        opened = _open(publication, connection_id)
+        if isinstance(opened, HttpConnection):
+            found = describe_source(opened, fields(connection_id), publication)
+        else:
+            found = describe_kafka(opened, publication)
+    except ContextureError as error:
+        return ConnectionView(connection_id, problem=str(error))
+    by_client = [each for each in found if each.origin is PropertyOrigin.CLIENT]
+    return ConnectionView(connection_id, tuple(each for each in found if each not in by_client), tuple(by_client))
+
+
+def _open(publication: Publication, connection_id: str) -> HttpConnection | ClientSettings:
+    source = publication.source
+    if source.has_content and connection_id == source.connection:
+        return source_connection(connection_id, source.kind)
+    return kafka_settings(connection_id)
+
+
+@dataclass(frozen=True, slots=True)
+class UnreachableConnection:
+    """A connection that does not respond, with the publications that use it; the reason for those who may see it."""
+
+    connection: str
+    publications: tuple[str, ...]
+    reason: str
+
+
+@router.get("/connections/unreachable")
+def show_unreachable(visitor: CurrentVisitor) -> str:
+    """The connections of the visitor's publications where nothing responds; loaded after the overview."""
+    return render("unreachable", visitor.places, unreachable=find_unreachable(visitor))
+
+
+def find_unreachable(visitor: Visitor) -> list[UnreachableConnection]:
+    """Returns the connections of the visitor's publications that do not respond, within `_WAIT_SECONDS`."""
+    users: dict[str, list[Publication]] = {}
+    for name in sorted(visitor.sources.dags):
+        for each in connections(visitor.sources, name):
+            users.setdefault(each, []).append(visitor.sources.publications[name])
+    probes = [_probe(publications[0], each) for each, publications in users.items()]
+    problems = visitor.installation.reachability.find_problems(probes, _WAIT_SECONDS)
+    return [
+        UnreachableConnection(
+            each, tuple(user.name for user in users[each]), problem if visitor.may_see_connection(each) else ""
+        )
+        for each, problem in problems.items()
+    ]
+
+
+def _probe(publication: Publication, connection_id: str) -> ReachProbe[HttpConnection | ClientSettings]:
+    return ReachProbe(
+        connection_id,
+        lambda: _open(publication, connection_id),
+        lambda opened: find_reach_problem(opened, _PROBE_SECONDS),
+    )
 
 
 @router.get("/publications/{name}/connections/{connection}")
@@ -69,12 +167,15 @@ class ConnectionCheckStream:
         self._publication = publication
         self._connection = connection
         self._reason = reason
+        self._calls = visitor.installation.outside_calls
         self._steps: SimpleQueue[CheckStep | None] = SimpleQueue()
 
     def steps(self) -> Iterator[CheckStep]:
         """Each step as soon as it is done."""
-        if not _AT_ONCE.acquire(blocking=False):
-            yield _failed("two other connection tests are running: retry when they have ended")
+        try:
+            self._calls.begin()
+        except RetriableError as error:
+            yield _failed(str(error))
             return
         Thread(target=self._run, name="contexture-connection-check", daemon=True).start()
         while (step := self._steps.get()) is not None:
@@ -86,7 +187,7 @@ class ConnectionCheckStream:
             visitor, name = self._visitor, self._publication.name
             visitor.record_action(name, "Test connection", self._connection, self._reason, outcome, run_id=None)
         finally:
-            _AT_ONCE.release()
+            self._calls.end()
             # Last: what was done is kept once the page has ended.
             self._steps.put(None)
 
