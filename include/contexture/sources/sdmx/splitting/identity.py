@@ -15,7 +15,16 @@ from typing import Any, Protocol
 from contexture.sources.sdmx.errors import SplitWarning
 from contexture.sources.sdmx.formats import Format
 from contexture.sources.sdmx.splitting.artefact import Artefact, MessageFrame
-from contexture.sources.sdmx.urn import DEFAULT_VERSION, HOLDERS, PACKAGES, SINGLE_SCHEMES, Urn, kind_of_element
+from contexture.sources.sdmx.urn import (
+    DEFAULT_VERSION,
+    HOLDERS,
+    PACKAGES,
+    REGISTRATION,
+    SINGLE_SCHEMES,
+    Urn,
+    is_registration,
+    kind_of_element,
+)
 
 _BY_PARENT = {
     "CodelistRef": "Codelist",
@@ -267,6 +276,8 @@ class Body:
 def artefact_of(identity: Identity, body: Body, format_: Format, envelope: MessageFrame) -> Artefact:
     """Returns the artefact, named and with what is odd about its name."""
     identity = completed(identity)
+    if identity.kind == REGISTRATION and not identity.agency:
+        identity = replace(identity, agency=_agency_of_agreement(body.references))
     urn, findings = resolve_urn(identity, body.offset)
     return Artefact(
         urn=urn,
@@ -302,9 +313,18 @@ def resolve_urn(identity: Identity, offset: int) -> tuple[str | None, tuple[Spli
     if not identity.agency or not identity.id:
         return None, (SplitWarning("no-identity", f"a {identity.kind} without agency or id", offset),)
     urn = str(Urn.of(identity.kind, identity.agency, identity.id, identity.version))
+    if identity.kind == REGISTRATION and is_registration(identity.declared_urn):
+        # No standard says how the URN of a registration is made, so that one that declares its own is right.
+        return identity.declared_urn, ()
     if identity.declared_urn in {None, urn}:
         return urn, ()
     return urn, (SplitWarning("urn-differs", f"{urn} declares itself as {identity.declared_urn}", offset),)
+
+
+def _agency_of_agreement(references: References) -> str | None:
+    """Returns the agency of the provision agreement that a registration is about, which is all that it says of one."""
+    agreements = (urn for urn in map(Urn.parse, references.but()) if urn.class_name.endswith("ProvisionAgreement"))
+    return next((urn.agency for urn in agreements), None)
 
 
 def _foreign(identity: Identity, offset: int) -> tuple[str | None, tuple[SplitWarning, ...]]:
