@@ -1,4 +1,4 @@
-"""A registry in memory: code lists and data registrations of SDMX-ML 2.1, their history and log, and wrong responses on demand."""
+"""A registry in memory: code lists and registrations of SDMX-ML 2.1, their log, and wrong responses on demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data registrations of SDMX-REST 2.1: queries by id, by data provider and by context, and the messages of responses."""
+"""Data registrations of SDMX-REST 2.1: queries by id, by data provider and by context, and their responses."""
 
 from __future__ import annotations
 

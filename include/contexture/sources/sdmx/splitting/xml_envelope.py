@@ -113,10 +113,9 @@ def role(parent: Role, local: str, attributes: Mapping[str, str]) -> Role:
         )
     if parent is Role.CONTAINER:
         return Role.ARTEFACT
-    if parent is Role.REGISTRATIONS and local == "StatusMessage" and attributes.get("status") == "Success":
-        return Role.SUCCESS
     if local in _NOTICES:
-        return Role.NOTICE
+        is_success = parent is Role.REGISTRATIONS and attributes.get("status") == "Success"
+        return Role.SUCCESS if is_success else Role.NOTICE
     if parent is Role.STRUCTURES:
         return _in_structures(local, attributes)
     if local == "Header":
@@ -125,6 +124,10 @@ def role(parent: Role, local: str, attributes: Mapping[str, str]) -> Role:
         return _in_structures(local, attributes)
     if parent is Role.MESSAGE:
         return Role.STRUCTURES if local == "Structures" else Role.OUTSIDE
+    return _in_interface(parent, local)
+
+
+def _in_interface(parent: Role, local: str) -> Role:
     if parent is Role.REGISTRATIONS and local == REGISTRATION:
         return Role.ARTEFACT
     if local in _ABOUT_REGISTRATIONS:
