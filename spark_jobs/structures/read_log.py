@@ -100,7 +100,7 @@ def land_logged(context: ReadContext, after: int, moved: Moved = no_version_move
         return ReadOutcome(str(after), len(context.sent), complete=False, transaction=after)
     listed = context.list_structures()
     # Read again, so that the log contains every change that the list shows.
-    log = _with_registrations(context, context.registry.transactions(after), listed)
+    log = _with_registrations(context, context.registry.transactions(after))
     context.queries.append(f"transactions after {after}")
     selection = SelectedStructures(
         context.selectors, (*listed.urns, *changed_urns(log.transactions).values(), *context.sent.values())
@@ -112,7 +112,7 @@ def land_logged(context: ReadContext, after: int, moved: Moved = no_version_move
     return ReadOutcome(str(newest), len(listed.selected), complete=log.gap_until is not None, transaction=newest)
 
 
-def _with_registrations(context: ReadContext, log: Log, listed: RegistryListing) -> Log:
+def _with_registrations(context: ReadContext, log: Log) -> Log:
     """Returns the log with what happened to data registrations, where it does not say that itself.
 
     Raises:
@@ -120,7 +120,8 @@ def _with_registrations(context: ReadContext, log: Log, listed: RegistryListing)
     """
     if not any(each.hides_registrations for each in log.transactions):
         return log
-    urns = tuple(listed.held.values())
+    # Listed after the log was read, so that the list shows what its transactions did.
+    urns = tuple(context.list_structures().held.values())
     confirm_absent(context, missing_registrations(urns, context.sent.values()))
     return replace(log, transactions=show_registrations(log.transactions, urns, context.sent.values()))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -11,6 +13,8 @@ from builders import registrations, registry
 from builders.replica_world import World
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.sources.sdmx import split
+from contexture.sources.sdmx.registry import StructureEntry
+from fakes.structure_registry import NOON, FakeRegistry
 
 LIST = registry.urn("CL_A")
 ONE, TWO, THREE = (registrations.urn(name) for name in ("exr-1", "exr-2", "exr-3"))
@@ -101,6 +105,31 @@ def test_two_instances_send_each_hidden_transaction_once(tmp_path: Path) -> None
         instance.run("changes")
 
     assert records_of(world) == [[ONE]]
+
+
+class LateRegistry(FakeRegistry):
+    """Something happens between its list and its log."""
+
+    late: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+
+    def list_structures(self, media_type: str | None = None) -> StructureEntry:
+        listed = super().list_structures(media_type)
+        late, self.late = self.late, {}
+        if late:
+            self.submit(late)
+        return listed
+
+
+def test_what_happens_between_the_list_and_the_log_is_not_passed_over(tmp_path: Path) -> None:
+    world = started(tmp_path)
+    world.registry.__class__ = LateRegistry
+    world.registry.submit({LIST: ("b",)})
+    world.registry.late = {THREE: ("https://example.org/3",)}  # type: ignore[attr-defined]
+
+    world.instances[0].run("changes")
+
+    assert sorted(world.replica()["structures"]) == sorted([LIST, ONE, TWO, THREE])
+    assert world.sent_transactions() == [(3, False, 1), (4, False, 1)]
 
 
 def test_many_are_read_together(tmp_path: Path) -> None:
@@ -241,8 +270,6 @@ def test_a_flush_sends_them_again(tmp_path: Path) -> None:
 
 
 def test_a_past_transaction_that_only_hides_them_is_reported_as_missing(tmp_path: Path) -> None:
-    from fakes.structure_registry import NOON
-
     world = started(tmp_path)
     world.registry.submit({ONE: ("https://example.org/moved",)})
     at = world.registry.log[-1].at

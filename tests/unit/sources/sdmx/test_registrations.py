@@ -76,7 +76,7 @@ def test_a_urn_that_a_registration_declares_is_its_key():
     own = urn("exr-1", "SOMEONE")
     written = registration("exr-1").replace("<reg:Registration ", f'<reg:Registration urn="{own}" ')
     [found] = split(BytesIO(response(written)))
-    assert (found.urn, found.declared_urn, found.findings) == (own, own, ())
+    assert (found.urn, found.declared_urn, found.agency, found.findings) == (own, own, "SOMEONE", ())
 
 
 @pytest.mark.parametrize("other", ["not a urn", agreement()])
@@ -94,6 +94,19 @@ def test_a_registration_without_id_or_agreement_has_no_key_and_is_refused(writte
     [found] = split(BytesIO(response(written)))
     assert found.urn is None
     assert "urn-missing" in [violation.rule for violation in check(found) if violation.severity == "error"]
+
+
+def test_an_agreement_whose_names_make_no_urn_gives_no_key():
+    [found] = split(BytesIO(response(registration("exr-1", agency="E (C)B"))))
+    assert found.urn is None
+
+
+def test_an_id_that_makes_no_urn_gives_no_key():
+    [found] = split(BytesIO(response(registration("exr 1"))))
+    assert found.urn is None
+    assert [violation.message for violation in check(found) if violation.rule == "urn-missing"] == [
+        "'Registration' has an agency or id with characters that no URN has"
+    ]
 
 
 def test_registrations_in_json_have_the_same_keys():

@@ -11,6 +11,7 @@ from contexture.sources.sdmx import Artefact, Format, Urn
 from contexture.sources.sdmx.urn import REGISTRATION, is_registration
 from contexture_sandbox.context_broker.times import parse_time
 from contexture_sandbox.http_server import Answer
+from contexture_sandbox.registry.credentials import user_of
 from contexture_sandbox.registry.messages import SENDER, container_of, start_tag
 from contexture_sandbox.registry.model import Structure
 from contexture_sandbox.registry.queries import ALL
@@ -49,7 +50,10 @@ def answer(registry: Registry, segments: Sequence[str], call: Call) -> Answer:
     """
     with registry.store.lock:
         there = registry.store.current()
-        found = [each for each in _selected(segments, there) if _is_updated(each, call.parameters)]
+        hidden = registry.restricted if registry.restricted and user_of(registry, call) is None else frozenset()
+        found = [
+            each for each in _selected(segments, there) if each.urn not in hidden and _is_updated(each, call.parameters)
+        ]
     if not found:
         raise no_results()
     format_ = _format(call, found)

@@ -74,6 +74,12 @@ def test_structure_queries_show_none_and_the_log_shows_what_they_are(client: Cli
     assert b"ECB:exr-1(1.0)" in client.ask("/rss.xml").body
 
 
+def test_restricted_ones_are_hidden_from_the_public(client: Client):
+    filled(client)
+    client.registry.restricted = {urn("ecb-1")}
+    assert urns(client, "provider/*/*") == [urn("bis-1", "BIS")]
+
+
 def test_they_are_returned_in_the_formats_they_were_submitted_in(client: Client):
     client.submit(as_json("exr-1"), as_json("exr-1", fusion=True))
     for media_type in ("application/vnd.sdmx.registry+json;version=2.0", "application/vnd.fusion.json"):
