@@ -42,6 +42,28 @@ def test_the_message_around_one_is_a_response_that_its_schema_accepts(version, m
     )
 
 
+def test_a_response_with_one_registration_stays_as_it_is():
+    message = response(registration("exr-1"))
+    [found] = split(BytesIO(message))
+    assert found.message() == message
+
+
+@pytest.mark.parametrize("prefix", ["", "r:"])
+def test_prefixes_may_be_declared_anywhere(prefix):
+    declared = f'xmlns{":r" if prefix else ""}="http://www.sdmx.org/resources/sdmxml/schemas/v2_1/registry"'
+    # References have no namespace.
+    one = registration("exr-1").replace("reg:", prefix).replace("<Ref ", '<Ref xmlns="" ')
+    result = f'<{prefix}QueryResult {declared} timeSeriesMatch="false"><{prefix}DataResult>{one}</{prefix}DataResult>'
+    message = (
+        response()
+        .decode()
+        .replace("</mes:QueryRegistrationResponse>", f"{result}</{prefix}QueryResult></mes:QueryRegistrationResponse>")
+    )
+    [found] = split(BytesIO(message.encode()))
+    assert (found.urn, SchemaValidator().marked(found).findings) == (urn("exr-1"), ())
+    assert found.content_hash == next(split(BytesIO(response(registration("exr-1"))))).content_hash
+
+
 def test_a_notification_holds_one_too():
     event = f"<reg:RegistrationEvent>{registration('exr-1')}</reg:RegistrationEvent>"
     [found] = split(BytesIO(interface(f"<mes:NotifyRegistryEvent>{event}</mes:NotifyRegistryEvent>")))

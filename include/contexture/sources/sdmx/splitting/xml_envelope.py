@@ -182,8 +182,9 @@ def build_message_frame(
 ) -> MessageFrame:
     """Builds the message around what is inside `levels`.
 
-    A structure message stays as it is: prolog, start tags and header are its own bytes. Of a registry interface
-    message, which may request an action unrelated to the artefact, a structure message is made.
+    A structure message stays as it is: prolog, start tags and header are its own bytes. So does a response with data
+    registrations. Of any other registry interface message, which may request an action unrelated to the artefact, a
+    structure message or such a response is made.
 
     Args:
         root: what the message is.
@@ -193,7 +194,7 @@ def build_message_frame(
         encoding: of the message.
     """
     if levels[-1].role is Role.REGISTRATIONS:
-        before, after = _registry_message(root, prolog, header, levels)
+        before, after = _own_response(prolog, header, levels) or _response(root, prolog, header, levels)
     elif root.role is Role.INTERFACE:
         before, after = _structure_message(root, prolog, header, levels)
     else:
@@ -226,8 +227,29 @@ def _structure_message(root: Root, prolog: bytes, header: bytes, levels: Sequenc
     return b"".join(before), b"".join(reversed(after))
 
 
-def _registry_message(root: Root, prolog: bytes, header: bytes, levels: Sequence[Level]) -> tuple[bytes, bytes]:
-    """Returns a response to a query for registrations: the one form that requests nothing."""
+def _own_response(prolog: bytes, header: bytes, levels: Sequence[Level]) -> tuple[bytes, bytes] | None:
+    """Returns what is around a registration in a response to a query; None in any other message.
+
+    The status is written anew, with the prefix of the result: it is that of the one registration.
+    """
+    if [parted(level.name)[1] for level in levels[:3]] != [
+        "RegistryInterface",
+        "QueryRegistrationResponse",
+        "QueryResult",
+    ]:
+        return None
+    response, result = levels[1:3]
+    tag = START_TAG.match(result.tag)
+    prefix = tag[1].decode().rpartition(":")[0] if tag else ""
+    if response.prefixes.get(prefix) != parted(result.name)[0]:
+        return None
+    status = f'<{prefix}{":" if prefix else ""}StatusMessage status="Success"/>'.encode()
+    before = (prolog, levels[0].tag, header, response.tag, status, *(level.tag for level in levels[2:]))
+    return b"".join(before), b"".join(level.end_tag for level in reversed(levels))
+
+
+def _response(root: Root, prolog: bytes, header: bytes, levels: Sequence[Level]) -> tuple[bytes, bytes]:
+    """Returns a response to a query for registrations, which requests nothing."""
     first, last = levels[0], levels[-1]
     message = _unused(first.prefixes, last.prefixes)
     registry = _unused({**first.prefixes, message: ""}, last.prefixes)
