@@ -28,7 +28,7 @@ class StructureQuery:
     """One bounded request for structures with their content.
 
     Attributes:
-        kind: class as in URNs (`Codelist`), or `*`.
+        kind: class as in URNs (`Codelist`), or `*`; `*` selects no data registrations, `Registration` does.
         agency, id, version: one each, or `*` for all.
     """
 
