@@ -30,10 +30,16 @@ from contexture.records.changes.structure_changes import (
     Routes,
     StructureEvent,
 )
-from contexture.records.changes.structure_plan import StructurePlan, StructureRun, plan_structures
+from contexture.records.changes.structure_plan import (
+    StructurePlan,
+    StructureRun,
+    plan_structures,
+    vanishing_structures,
+)
 from contexture.records.topics.structure_routes import router
 from contexture.sources.sdmx.rules.catalogue import REJECTING, StructureRuleOptions, severities
 from contexture.sources.sdmx.rules.consistency import ConsistencyViolation, PublishedStructure, check_consistency
+from contexture.sources.sdmx.urn import is_registration
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.schemas import STATE
 from contexture.storage.shrink_report import ShrinkReport
@@ -197,7 +203,8 @@ def plan_run(preparation: StageContext, landing: LandingManifest) -> StructureRu
         plan = plan_structures(events, held, router(SdmxPublication.of(preparation.publication).topics), run)
     except ConfigurationError as error:
         if "vanishing" in error.context:
-            _write_shrink_report(preparation, sorted(held.keys() - {event.urn for event in events}), held, run)
+            gone = vanishing_structures(events, held, proves_absence=run.proves_absence)
+            _write_shrink_report(preparation, gone, held, run)
         raise
     for cycle in plan.cycles[:_CYCLES_SHOWN]:
         _log.warning("%d structures refer to each other, the first is %s", len(cycle), cycle[0])
@@ -212,10 +219,12 @@ def plan_run(preparation: StageContext, landing: LandingManifest) -> StructureRu
 
 
 def _write_shrink_report(
-    preparation: StageContext, gone: list[str], held: Mapping[str, Any], run: StructureRun
+    preparation: StageContext, gone: Sequence[str], held: Mapping[str, Any], run: StructureRun
 ) -> None:
     """Writes which structures would disappear, for the person who decides about it."""
-    report = ShrinkReport.of(gone, count=len(gone), held=len(held), limit=run.guard.limit(len(held)))
+    # Data registrations have a limit of their own.
+    of = sum(map(is_registration, held)) if all(map(is_registration, gone)) else len(held)
+    report = ShrinkReport.of(gone, count=len(gone), held=of, limit=run.guard.limit(of))
     preparation.store.run(preparation.order.run).write_shrink_report(report)
 
 
@@ -228,7 +237,8 @@ def _plan_past(
     """Plans past transactions from the structures before them; state stays as it is."""
     routes, events, skipped = router(SdmxPublication.of(preparation.publication).topics), _events(unplanned), 0
     before = held_before(preparation, routes)
-    plan = plan_structures(events, before, routes, _run(preparation, landing))
+    # What the past deleted was decided then.
+    plan = plan_structures(events, before, routes, replace(_run(preparation, landing), confirmed=True))
     if preparation.skips_outdated:
         plan, skipped = drop_superseded(plan, events, now)
     records = record_rows(unplanned, plan, preparation.reference_time)

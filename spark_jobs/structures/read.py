@@ -64,7 +64,7 @@ def _read(
 ) -> LandingManifest:
     started_at = datetime.now(UTC)
     source = SdmxPublication.of(order.publication).source
-    with open_registry(connection, flavour=source.flavour) as registry:
+    with open_registry(connection, flavour=source.flavour, registrations=source.registrations) as registry:
         registry.probe()
         context = ReadContext(
             registry,
@@ -152,8 +152,11 @@ def _version_moves(order: StageOrder) -> Moved:
 def _is_unchanged(context: ReadContext, before: RegistryListing, since: str) -> bool:
     """Returns whether the registry reports no addition, change or deletion, and lists all that was sent.
 
-    The list is compared because a registry may not report a deletion.
+    The list is compared because a registry may not report a deletion. A list without a time holds data registrations,
+    which the registry's time of structures does not cover.
     """
+    if before.last_modified is None:
+        return False
     return context.sent.keys() <= before.selected.keys() and context.registry.unchanged_since(since)
 
 

@@ -116,15 +116,22 @@ class ReadContext:
         """Returns the position after all that were returned before."""
         return RowPosition(next(self._numbers), transaction, at)
 
-    def read_selected(self, selected: Names, transaction: int | None = None) -> None:
-        """Lands these structures by bulk queries; `read_singly` reads what the replies lack."""
+    def read_selected(
+        self, selected: Names, transaction: int | None = None, at: datetime | None = None
+    ) -> frozenset[str]:
+        """Lands these structures by bulk queries, and returns the names of those that were landed.
+
+        `read_singly` reads what the replies lack.
+        """
         if not self.task.splits:
-            return
+            return frozenset()
         queries = self.registry.queries(tuple(selected.values()))
         self.queries += map(str, queries[:_QUERIES_SHOWN])
         if len(queries) > _QUERIES_SHOWN:
             self.queries.append(f"and {len(queries) - _QUERIES_SHOWN:,} more")
-        self._run([BulkQuery(self.next_position(transaction), query) for query in queries], frozenset(selected))
+        bulk = [BulkQuery(self.next_position(transaction, at), query) for query in queries]
+        results = self._run(bulk, frozenset(selected))
+        return frozenset(same_artefact(each.urn) for each in results if each.kind == "landed")
 
     def read_singly(self, urns: Iterable[str], transaction: int | None = None) -> tuple[str, ...]:
         """Lands these structures by single queries; returns those that are gone."""
@@ -180,11 +187,14 @@ class ReadContext:
         lines = "".join(f"{digest} {name}\n" for name, digest in sorted(self.totals.files.items()))
         return hashlib.sha256(lines.encode()).hexdigest()
 
-    def _run(self, queries: Sequence[TaskQuery], wanted: frozenset[str] = frozenset()) -> None:
-        if queries:
-            files = [f"part-{next(self._files):05}.parquet" for _ in range(min(self._readers, len(queries)))]
-            shares = share_queries(queries, self._readers, files)
-            self.totals.add(self._read_shares(replace(self.task, wanted=wanted), shares))
+    def _run(self, queries: Sequence[TaskQuery], wanted: frozenset[str] = frozenset()) -> Sequence[TaskResult]:
+        if not queries:
+            return ()
+        files = [f"part-{next(self._files):05}.parquet" for _ in range(min(self._readers, len(queries)))]
+        shares = share_queries(queries, self._readers, files)
+        results = self._read_shares(replace(self.task, wanted=wanted), shares)
+        self.totals.add(results)
+        return results
 
     def _row(self, mark: _Mark, received_at: datetime) -> LandingRow:
         # The key of a sent structure is the URN of its body, which may differ from the one in the log.

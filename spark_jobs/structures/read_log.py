@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.sources.sdmx import Selector
@@ -20,13 +21,16 @@ from contexture.sources.sdmx.reading.steps import (
     by_name,
     changed_urns,
     held_before,
+    missing_registrations,
     no_version_moves,
     plan_gap_recovery,
     reached,
+    show_registrations,
     steps,
     transaction_of,
 )
 from contexture.sources.sdmx.registry import Log, LogResetError, Registry, RegistryTransaction
+from contexture.sources.sdmx.urn import is_registration
 from spark_jobs.structures.read_context import ReadContext, ReadOutcome, RegistryListing
 from spark_jobs.structures.read_snapshot import (
     check_empty_reply,
@@ -53,7 +57,11 @@ def check_no_pending_outbox(registry: Registry, selectors: Sequence[Selector], s
         RetriableError: a transaction is not published yet.
     """
     log = registry.transactions(sent_to)
-    pending = [transaction.id for transaction in log.transactions if _concerns(transaction, selectors)]
+    pending = [
+        transaction.id
+        for transaction in log.transactions
+        if transaction.hides_registrations or _concerns(transaction, selectors)
+    ]
     if not pending and log.gap_until is None:
         return
     raise RetriableError(
@@ -70,6 +78,7 @@ def _concerns(transaction: RegistryTransaction, selectors: Sequence[Selector]) -
     return any(not selectors or any(selector.matches(urn) for selector in selectors) for urn in urns)
 
 
+_TOGETHER_FROM = 4
 _log = logging.getLogger(__name__)
 
 
@@ -91,7 +100,7 @@ def land_logged(context: ReadContext, after: int, moved: Moved = no_version_move
         return ReadOutcome(str(after), len(context.sent), complete=False, transaction=after)
     listed = context.list_structures()
     # Read again, so that the log contains every change that the list shows.
-    log = context.registry.transactions(after)
+    log = _with_registrations(context, context.registry.transactions(after))
     context.queries.append(f"transactions after {after}")
     selection = SelectedStructures(
         context.selectors, (*listed.urns, *changed_urns(log.transactions).values(), *context.sent.values())
@@ -101,6 +110,20 @@ def land_logged(context: ReadContext, after: int, moved: Moved = no_version_move
     context.registry.probe()
     newest = reached(log, after)
     return ReadOutcome(str(newest), len(listed.selected), complete=log.gap_until is not None, transaction=newest)
+
+
+def _with_registrations(context: ReadContext, log: Log) -> Log:
+    """Returns the log with what happened to data registrations, where it does not say that itself.
+
+    Raises:
+        RetriableError: the registry has a registration that its list lacks.
+    """
+    if not any(each.hides_registrations for each in log.transactions):
+        return log
+    # Listed after the log was read, so that the list shows what its transactions did.
+    urns = tuple(context.list_structures().held.values())
+    confirm_absent(context, missing_registrations(urns, context.sent.values()))
+    return replace(log, transactions=show_registrations(log.transactions, urns, context.sent.values()))
 
 
 def land_deleted(context: ReadContext, listed: RegistryListing, after: int) -> None:
@@ -154,13 +177,25 @@ def _land_steps(context: ReadContext, planned: Iterable[LogStep]) -> None:
     may_be_gone: set[int] = set()
     for step in planned:
         number, at = step.transaction.id, step.transaction.at
+        landed = _land_registrations(context, step)
         for wanted in step.read:
+            if wanted.urn in landed:
+                continue
             queries.append(SingleQuery(context.next_position(number, at), wanted.urn, as_of=at))
             if wanted.may_be_gone:
                 may_be_gone.add(queries[-1].position.number)
         for urn in step.delete:
             context.delete(urn, context.next_position(number, at))
     _read_with_fallback(context, queries, may_be_gone)
+
+
+def _land_registrations(context: ReadContext, step: LogStep) -> frozenset[str]:
+    """Lands the data registrations of a transaction in bulk, if they are many; returns the URNs of those landed."""
+    urns = by_name(wanted.urn for wanted in step.read if is_registration(wanted.urn))
+    if len(urns) < _TOGETHER_FROM:
+        return frozenset()
+    landed = context.read_selected(urns, step.transaction.id, step.transaction.at)
+    return frozenset(urn for name, urn in urns.items() if name in landed)
 
 
 def _read_with_fallback(context: ReadContext, queries: list[SingleQuery], may_be_gone: set[int]) -> None:
@@ -191,8 +226,9 @@ def land_refused(context: ReadContext, urns: Sequence[str], watermark: str | Non
     """
     after = _known_transaction(context, watermark)
     listed = context.list_structures()
-    later = _changed_after(context, after)
-    names = [name for name in map(same_artefact, urns) if name in listed.selected and name not in later]
+    refused = [same_artefact(urn) for urn in urns]
+    later = _changed_after(context, refused, after)
+    names = [name for name in refused if name in listed.selected and name not in later]
     context.queries.append(f"{len(names)} of {len(urns)} structures that were refused")
     _log.info(
         "%d of %d structures are read again; the others were deleted, or the next run reads them", len(names), len(urns)
@@ -216,8 +252,11 @@ def _known_transaction(context: ReadContext, watermark: str | None) -> int | Non
     return after
 
 
-def _changed_after(context: ReadContext, after: int | None) -> frozenset[str]:
-    """Returns the names of structures that the log reports as changed or deleted after a transaction."""
+def _changed_after(context: ReadContext, names: Iterable[str], after: int | None) -> frozenset[str]:
+    """Returns the names of structures that the log reports as changed or deleted after a transaction.
+
+    Of the data registrations among `names` each may have been, where the log does not say which.
+    """
     if after is None:
         return frozenset()
     log = context.registry.transactions(after)
@@ -230,11 +269,14 @@ def _changed_after(context: ReadContext, after: int | None) -> frozenset[str]:
             f"the registry has made transaction {log.newest}, and its log does not contain it yet",
             next_step="clear the task after a few minutes",
         )
-    return frozenset(changed_urns(log.transactions))
+    changed = frozenset(changed_urns(log.transactions))
+    if any(transaction.hides_registrations for transaction in log.transactions):
+        return changed.union(filter(is_registration, names))
+    return changed
 
 
-def _check_unchanged(context: ReadContext, names: Iterable[str], after: int | None) -> None:
-    changed = _changed_after(context, after).intersection(names)
+def _check_unchanged(context: ReadContext, names: Sequence[str], after: int | None) -> None:
+    changed = _changed_after(context, names, after).intersection(names)
     if changed:
         raise RetriableError(
             f"{min(changed)} was changed while it was read",

@@ -1,4 +1,4 @@
-"""A registry in memory: code lists of SDMX-ML 2.1, their history and log, and wrong responses on demand."""
+"""A registry in memory: code lists and registrations of SDMX-ML 2.1, their log, and wrong responses on demand."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from builders import registrations
 from builders.registry import codelist, codelists
 from contexture.errors import RetriableError
 from contexture.sources.http.errors import ReplyTooLargeError
@@ -26,6 +27,7 @@ from contexture.sources.sdmx.registry import (
     StructureQuery,
 )
 from contexture.sources.sdmx.registry.interface import RegistryFlavour
+from contexture.sources.sdmx.urn import is_registration
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 MEDIA_TYPE = Format.SDMX_ML_2_1.media_type
@@ -55,6 +57,7 @@ class FakeRegistry:
         modified: when it says that it last changed.
         ill: it fails when it is asked whether it is well.
         whole: what it answers about one structure in a format that can't be split.
+        hides_registrations: its log shows that data registrations changed, and not which.
         asked: what it was asked.
     """
 
@@ -81,6 +84,7 @@ class FakeRegistry:
         self.modified: str | None = None
         self.ill = False
         self.whole: bytes | None = None
+        self.hides_registrations = False
         self.asked: list[str] = []
 
     # What a test does with it.
@@ -93,7 +97,10 @@ class FakeRegistry:
         number = len(self.log) + 1
         at = NOON + timedelta(minutes=number)
         added = tuple(urn for urn in given if urn not in self._moments[-2])
-        self.log.append(RegistryTransaction(number, at, "Replace", tuple(given), gone, added))
+        if self.hides_registrations and all(map(is_registration, (*given, *gone))):
+            self.log.append(RegistryTransaction(number, at, "Replace", hides_registrations=True))
+        else:
+            self.log.append(RegistryTransaction(number, at, "Replace", tuple(given), gone, added))
         return number
 
     def at_one_moment(self, first: int, second: int) -> None:
@@ -147,7 +154,7 @@ class FakeRegistry:
     ) -> Reply | NotExpressible | None:
         self.asked.append(urn)
         there = self._moments[-1]
-        if as_of is not None and self.has_history:
+        if as_of is not None and self.has_history and not is_registration(urn):
             there = self._moments[sum(transaction.at <= as_of for transaction in self.log)]
         if urn not in there or urn in self.denied or self.denies_all:
             return None
@@ -204,5 +211,12 @@ class FakeRegistry:
 
 def _message(urns: Sequence[str], there: Mapping[str, Codes]) -> bytes:
     named = {urn: Urn.parse(urn) for urn in urns}
+    if all(map(is_registration, urns)):
+        return registrations.response(
+            *(
+                registrations.registration(each.id, " ".join(there[urn]), agency=each.agency)
+                for urn, each in named.items()
+            )
+        )
     written = [codelist(each.id, each.version, *there[urn], agency=each.agency) for urn, each in named.items()]
     return codelists(*written)

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
+from builders import registrations
+from builders.registrations import registration, submission
 from builders.registry import codelist, codelists, urn
 from builders.structure_runs import registry_publication
 from builders.whole_runs import Lasting, WholeRuns
@@ -122,6 +124,30 @@ def test_what_runs_publish_is_what_the_registry_holds_and_damage_is_found(city: 
         ("different", urn("CL_A"), "the source holds another body"),
         ("different", urn("CL_B"), "its headers are not those of the source's content"),
     }
+
+
+@pytest.mark.parametrize("flavour", ["fmr"], indirect=True)
+def test_data_registrations_are_published_and_compared_like_structures(city: Structures) -> None:
+    source = {"kind": "sdmx", "connection": "registry", "registrations": True}
+    owner = city.owner(message=BINARY, source=source)
+    one, two = registrations.urn("exr-1"), registrations.urn("exr-2")
+    city.registry.submit(submission(registration("exr-1"), registration("exr-2")))
+    city.ran(owner, mode="full")
+    city.registry.store.clock.advance(600)
+    city.registry.submit(submission(registration("exr-1", "https://example.org/moved")))
+    city.registry.delete([two])
+    city.registry.store.clock.advance(600)
+    city.ran(owner)
+    last = {each.key: each for each in read_committed(city.settings, [city.topic])}
+
+    equal = city.compared(owner)
+    city.slip_in(last[one.encode()], value=last[urn("CL_A").encode()].value)
+    found = city.compared(owner)
+
+    assert b"https://example.org/moved" in (last[one.encode()].value or b"")
+    assert last[two.encode()].value is None
+    assert (equal.differences, equal.unjudged, equal.compared) == (NOTHING, {}, {"source": 5})
+    assert [(each.kind, each.name) for each in found.samples] == [("different", one)]
 
 
 @pytest.mark.parametrize("flavour", ["fmr"], indirect=True)

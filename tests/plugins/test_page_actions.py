@@ -375,7 +375,7 @@ def test_quarantined_events_are_shown_without_content_and_tried_again_by_rule(br
         in browser.get("publications/vehicles/actions/retry-quarantine", outbox="outbox1").text
     )
     assert "secret-plate" not in listed
-    assert "the message of the rule, which may quote the beginning of a value" in listed
+    assert "the message of its rule, which may quote the beginning of a value" in listed
     assert "retry-quarantine?outbox=outbox1" in listed
     assert "retry-quarantine" not in browser.get("publications/vehicles/quarantine", "eve").text
     path = "publications/vehicles/actions/retry-quarantine"

@@ -13,7 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from builders import registrations
 from builders.layout import PublicationPaths
+from builders.registrations import registration, submission
 from builders.registry import SEX, codelist, codelists, urn
 from builders.states import Held, write_files
 from builders.structure_reading import structure_order
@@ -127,6 +129,30 @@ def test_a_registry_without_a_log_is_read_whole(spark: SparkSession, plain: Test
 
     assert [row[2] for row in landed_changes(tmp_path, manifest)] == [A, B, C]
     assert (manifest.complete, manifest.watermark_to, manifest.registry_transaction) == (True, None, None)
+
+
+def test_data_registrations_are_landed_with_structures_and_by_the_log(
+    spark: SparkSession, registry: TestRegistry, tmp_path: Path
+) -> None:
+    one, two = registrations.urn("exr-1"), registrations.urn("exr-2")
+    registry.submit(three())
+    registry.submit(submission(registration("exr-1"), registration("exr-2")))
+
+    full = pulled(spark, registry, structure_order(tmp_path, registrations=True))
+    registry.store.clock.advance(600)
+    registry.submit(submission(registration("exr-1", "https://example.org/moved")))
+    registry.delete([two])
+    sent(tmp_path, [A, B, C, one, two])
+    registry.store.clock.advance(600)
+    asked = structure_order(tmp_path, run="r2", mode="changes", registrations=True)
+    changes = pulled(spark, registry, asked, full.watermark_to)
+
+    assert sorted(row["id"] for row in rows(tmp_path, full)) == sorted([A, B, C, one, two])
+    assert {row["media_type"] for row in rows(tmp_path, full) if row["type"] == "Registration"} == {
+        "application/vnd.sdmx.registry+xml;version=2.1"
+    }
+    assert (full.source_count, changes.watermark_to, changes.complete) == (5, "4", False)
+    assert landed_changes(tmp_path, changes) == [(4, "upsert", one), (4, "delete", two)]
 
 
 def test_what_the_registry_does_not_write_in_the_form_is_landed_as_it_writes_it(

@@ -272,7 +272,9 @@ class SdmxSource(Source):
         Annotated[StrictStr, AfterValidator(_check_media_type)] | None,
         ChangesRecords("the form in which structures arrive"),
     ] = Field(STRUCTURE_FORM, description="Format in which structures are read and sent; null: SDMX-ML 2.1")
-    registrations: Annotated[Flag, _SELECTS] = Field(False, description="Publish data registrations too")
+    registrations: Annotated[Flag, _SELECTS] = Field(
+        False, description="Publish data registrations too, each with its URN as key"
+    )
     mode: Annotated[Literal["changes", "full"], _MODE] = Field(
         "changes", description="changes: what differs from the target; full: everything"
     )

@@ -160,16 +160,23 @@ def test_a_service_is_never_guessed():
 
 
 @pytest.mark.parametrize(
-    ("sections", "what"),
+    ("source", "what"),
     [
         (
-            {"source": {"kind": "sdmx", "registrations": True}, "topics": {"topics": ["FOO"]}},
-            "source.registrations: not yet supported: `registrations: true`",
+            {"registrations": True, "select": ["Codelist=ECB:*(*)"]},
+            "source.registrations: `registrations: true`: no selector selects data registrations",
         ),
+        ({"select": ["Codelist,Registration=ECB:*(*)"]}, "write `registrations: true`"),
     ],
 )
-def test_what_comes_later_is_refused_and_never_ignored(sections, what):
-    assert what in refusal(**sections)
+def test_registrations_need_their_key_and_a_selector_that_selects_them(source, what):
+    assert what in refusal(source={"kind": "sdmx", **source}, topics={"topics": ["FOO"]})
+
+
+@pytest.mark.parametrize("select", [[], ["*"], ["*=ECB:*(*)"], ["Codelist=ECB:*(*)", "dataflow,Registration=ECB:*(*)"]])
+def test_registrations_are_selected_like_structures(select):
+    source = {"kind": "sdmx", "connection": "registry", "registrations": True, "select": select}
+    Publication.model_validate({"name": "a", "source": source, "topics": {"topics": ["FOO"]}})
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from builders import registrations
 from builders.registry import urn
 from builders.replica_world import Crashed, World
 from builders.structure_runs import registry_publication
 from contexture.errors import ConfigurationError
 
 URNS = [urn(name, version) for name in ("CL_A", "CL_B") for version in ("1.0", "2.0")] + [urn("CL_C")]
+REGISTRATIONS = [registrations.urn(f"r{number}", agency) for number in range(4) for agency in ("ECB", "BIS")]
 CRASHES = ["", "", "settled", "pulled", "prepared", "before commit", "after commit", "sent"]
 ROUTES = [
     {"topics": ["structures"]},
@@ -55,6 +57,13 @@ SUBMISSIONS = st.builds(
     Submitted,
     st.dictionaries(st.sampled_from(URNS), st.sampled_from([("x",), ("y",), ("z", "y")]), max_size=3),
     st.sets(st.sampled_from(URNS), max_size=2),
+)
+
+
+REGISTERED = st.builds(
+    Submitted,
+    st.dictionaries(st.sampled_from(REGISTRATIONS), st.sampled_from([("http://x",), ("http://y",)]), max_size=5),
+    st.sets(st.sampled_from(REGISTRATIONS), max_size=3),
 )
 
 
@@ -243,3 +252,22 @@ def test_a_registry_that_loses_more_than_may_be_causes_no_tombstone(tmp_path: Pa
         instance.run("changes")
 
     assert all(sent.value is not None for sent in world.cluster.committed)
+
+
+@EXAMPLES
+def test_data_registrations_are_replicated_too_whether_the_log_names_them_or_not(examples: int) -> None:
+    @law(examples)
+    @given(
+        st.lists(SUBMISSIONS | REGISTERED | runs(2, "changes", "changes", "full"), max_size=9),
+        st.booleans(),
+        st.booleans(),
+    )
+    def holds(history: list[Any], has_log: bool, hides: bool) -> None:
+        with TemporaryDirectory() as home:
+            source = {**SHRINKING, "registrations": True}
+            world = World(Path(home), instances=2 if has_log else 1, has_log=has_log, source=source)
+            world.registry.hides_registrations = hides
+            live(world, [each for each in history if not isinstance(each, Run) or has_log or not each.instance])
+            assert world.replica() == world.expected()
+
+    holds()

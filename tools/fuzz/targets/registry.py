@@ -49,6 +49,13 @@ def _ml(version: str, encoding: str = "UTF-8") -> bytes:
 
 
 STRUCTURE = _ml("v3_0")
+REGISTRATIONS = (
+    f'<m:RegistryInterface xmlns:m="{_SCHEMAS}/v2_1/message" xmlns:r="{_SCHEMAS}/v2_1/registry"><m:Header/>'
+    '<m:QueryRegistrationResponse><r:StatusMessage status="Success"/><r:QueryResult timeSeriesMatch="false">'
+    '<r:DataResult><r:Registration id="exr-1"><r:ProvisionAgreement><Ref id="PA" agencyID="ECB"/>'
+    "</r:ProvisionAgreement><r:Datasource/></r:Registration></r:DataResult></r:QueryResult>"
+    "</m:QueryRegistrationResponse></m:RegistryInterface>"
+).encode()
 _JSON = (
     b'{"meta":{"schema":"https://raw.githubusercontent.com/sdmx-twg/sdmx-json/master/structure-message/tools/schemas/'
     b'2.0.0/sdmx-json-structure-schema.json","id":"M1","test":false,"prepared":"2026-01-01T00:00:00Z",'
@@ -145,6 +152,7 @@ def _refusal(data: bytes) -> object:
 def _ml_inputs() -> Mapping[str, bytes]:
     own = {version: _ml(version) for version in ("v2_1", "v3_0", "v3_1")}
     own |= {encoding: _ml("v2_1", encoding) for encoding in ("utf-16", "iso-8859-1")}
+    own["registrations"] = REGISTRATIONS
     return with_samples(own, "sdmx/ml*/*.xml")
 
 

@@ -19,9 +19,10 @@ from contexture.sources.sdmx.registry.structures import StructurePaths
 from contexture.sources.sdmx.registry.transport import StructureDownloads
 from tools.fuzz.target import Target, request
 from tools.fuzz.targets.answers import DATE, PATIENCE, answering, outcome
-from tools.fuzz.targets.registry import FEED, FUSION, LOG, STRUCTURE, URN
+from tools.fuzz.targets.registry import FEED, FUSION, LOG, REGISTRATIONS, STRUCTURE, URN
 
 _CONNECTION = RegistryConnection("http://registry:8080/FusionRegistry", timeout_seconds=5.0, reply_bytes=16 << 20)
+_REGISTRATION = "urn:sdmx:org.sdmx.infomodel.registry.Registration=ECB:exr-1(1.0)"
 _V2 = StructurePaths("/sdmx/v2", "v2")
 _ML, _JSON = Format.SDMX_ML_3_0.media_type, Format.FUSION_JSON.media_type
 
@@ -37,7 +38,9 @@ def _transport(network: httpx.BaseTransport) -> StructureDownloads:
 
 def _fusion(data: bytes) -> object:
     into = _folder() / "answer"
-    with FusionRegistry(_CONNECTION, _transport(answering(data)), _V2, Product("12.4.2")) as registry:
+    with FusionRegistry(
+        _CONNECTION, _transport(answering(data)), _V2, Product("12.4.2"), has_registrations=True
+    ) as registry:
         return (
             outcome(registry.probe),
             outcome(registry.list_structures),
@@ -46,6 +49,7 @@ def _fusion(data: bytes) -> object:
             outcome(registry.all_urns),
             outcome(lambda: registry.history(URN)),
             outcome(lambda: registry.read_one(URN, _JSON, into)),
+            outcome(lambda: registry.read_one(_REGISTRATION, Format.SDMX_ML_2_1.media_type, into)),
         )
 
 
@@ -77,6 +81,7 @@ def _fusion_inputs() -> Mapping[str, bytes]:
         "feed": request({**DATE, "Content-Type": "application/rss+xml"}, FEED, 200),
         "product": request(as_json, b'{"Version":"12.4.2"}', 200),
         "urns": request(as_json, b'["' + URN.encode() + b'"]', 200),
+        "registrations": request({**DATE, "Content-Type": "application/xml"}, REGISTRATIONS, 200),
         "nothing": request(as_json, b"", 200),
         "later": request({**DATE, "Retry-After": "3"}, b"", 503),
     }

@@ -84,8 +84,9 @@ def preview_of_registry(publication: SdmxPublication, connection: RegistryConnec
     """
     from contexture.sources.sdmx.registry import open_registry
 
-    with open_registry(connection, flavour=publication.source.flavour) as registry:
-        held = registry.list_structures(publication.source.media_type)
+    source = publication.source
+    with open_registry(connection, flavour=source.flavour, registrations=source.registrations) as registry:
+        held = registry.list_structures(source.media_type)
     return preview(publication, connection.address, list(held.urns))
 
 

@@ -152,9 +152,9 @@ def _registry(publication: SdmxPublication) -> FusionRegistry | SdmxRegistry:
     from contexture.operations import environment
     from contexture.sources.sdmx.registry import open_registry, registry_connection
 
-    connection_id = publication.source.connection
-    fields = environment.read_required(connection_id)
-    return open_registry(registry_connection(connection_id, fields), flavour=publication.source.flavour)
+    source = publication.source
+    connection = registry_connection(source.connection, environment.read_required(source.connection))
+    return open_registry(connection, flavour=source.flavour, registrations=source.registrations)
 
 
 def _limits(publication: Publication, topics: Sequence[str]) -> SizeLimits:

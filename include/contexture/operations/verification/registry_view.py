@@ -31,6 +31,7 @@ from contexture.sources.sdmx.reading.steps import SelectedStructures, by_name, t
 from contexture.sources.sdmx.registry import LogResetError, Registry, RegistryConnection, Reply, open_registry
 from contexture.sources.sdmx.rules.catalogue import StructureRuleOptions
 from contexture.sources.sdmx.rules.checks import check
+from contexture.sources.sdmx.urn import is_registration
 from contexture.storage.schemas import HEADER_PREFIX, REGISTRY_HEADER
 
 _HASH_BYTES: Final = 32
@@ -61,6 +62,7 @@ class RegistryView:
         self._seconds = float(source.walk_deadline_seconds)
         self._topics: Mapping[str, tuple[str, ...]] = {}
         self._changed: frozenset[str] | None = None
+        self._hides_registrations = False
 
     def health(self) -> SourceHealth:
         """As `SourceView.health`; the count is that of the registry's list."""
@@ -113,7 +115,8 @@ class RegistryView:
             return False
         if self._changed is None:
             self._changed = frozenset(self._changed_since(known))
-        return entity.decode(errors="replace") in self._changed
+        name = entity.decode(errors="replace")
+        return name in self._changed or (self._hides_registrations and is_registration(name))
 
     def difference(self, expected: ExpectedRecord, record: TopicRecord) -> Difference | None:
         """As `SourceView.difference`: the hash of the content, then headers."""
@@ -189,6 +192,7 @@ class RegistryView:
             log = self._registry.transactions(known)
         except LogResetError:
             return
+        self._hides_registrations = any(each.hides_registrations for each in log.transactions)
         for transaction in log.transactions:
             yield from map(same_artefact, (*transaction.changed, *transaction.deleted))
 
@@ -231,8 +235,6 @@ def open_registry_view(publication: SdmxPublication, connection: RegistryConnect
         RetriableError: the registry is away.
         ConfigurationError: the connection cannot be used, or the registry refuses it.
     """
-    flavour = publication.source.flavour
-    with open_registry(
-        connection, flavour="fmr" if flavour == "fmr" else "generic" if flavour == "generic" else "auto"
-    ) as registry:
+    source = publication.source
+    with open_registry(connection, flavour=source.flavour, registrations=source.registrations) as registry:
         yield RegistryView(publication, registry)

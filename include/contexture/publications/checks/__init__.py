@@ -26,6 +26,7 @@ _KIND = (("source", "kind"),)
 _CONVERTIBLE = re.compile(
     r"application/vnd\.sdmx\.structure\+(?:xml;version=(?:2\.1|3\.[01](?:\.0)?)|json;version=2\.[01](?:\.0)?)"
 )
+_KINDS = re.compile(r"[,.\s]+")
 _LEGACY_RELEASE = re.compile(r"0\.|1\.0*[0-2](\.|$)")
 
 
@@ -186,6 +187,20 @@ def _conversion(publication: SdmxPublication) -> Findings:
         yield ModelProblem(("message", "allow_lossy"), message, hint, (("source", "media_type"),))
 
 
+def _selected_registrations(publication: SdmxPublication) -> Findings:
+    source = publication.source
+    selects = [text.partition("=")[0].strip().lower() for text in source.select]
+    named = ["registration" in _KINDS.split(kinds) for kinds in selects]
+    if source.registrations and selects and "*" not in selects and not any(named):
+        message = "`registrations: true`: no selector selects data registrations"
+        hint = 'add a selector such as "Registration=*:*(*)", or leave `registrations` out'
+        yield ModelProblem(("source", "registrations"), message, hint, (("source", "select"),))
+    if not source.registrations and any(named):
+        message = "a selector selects data registrations, which are not read"
+        hint = "write `registrations: true`, or take Registration out of the selector"
+        yield ModelProblem(("source", "select"), message, hint)
+
+
 def _no_holes(publication: SdmxPublication) -> Findings:
     if publication.publish.on_failure == "dead-letter":
         message = "`on_failure: dead-letter` would leave holes in a registry's transactions"
@@ -253,15 +268,14 @@ STRUCTURE_CHECKS: tuple[Check, ...] = (
     *RECORDS_OF_STRUCTURES,
     _one_sender,
     _conversion,
+    _selected_registrations,
     _no_holes,
     *QUALITY_OF_STRUCTURES,
 )
 OPERATIONS_CHECKS: tuple[Check, ...] = (_without_effect, _secret_configuration, _topic_configuration)
 
 
-UNSUPPORTED: Mapping[tuple[str, str], tuple[object, str]] = {
-    ("source", "registrations"): (True, "leave it out: no document says by which key a registry sends them"),
-}
+UNSUPPORTED: Mapping[tuple[str, str], tuple[object, str]] = {}
 """By key: the value whose behaviour is still missing, and what to write instead."""
 
 

@@ -24,6 +24,7 @@ from contexture.records.changes.structure_changes import (
 from contexture.records.topics.collisions import find_clashes
 from contexture.records.topics.structure_routes import Routing
 from contexture.sources.sdmx.ordering import reference_order
+from contexture.sources.sdmx.urn import is_registration
 
 TOPIC = "topic-name"
 _Topics = dict[str, tuple[str, ...]]
@@ -283,7 +284,10 @@ def plan_structures(
     # A deletion that the registry itself reports ends in its transaction, and is no sign of a broken read.
     mentioned = {event.urn for event in accepted}
     absent = tuple(urn for urn in held if urn not in mentioned) if run.proves_absence else ()
-    dropped = _check_absence(len(absent), len(held), run, is_empty=not shown) if run.mode.deletes else 0
+    dropped = 0
+    if run.mode.deletes:
+        dropped = _check_absence(len(absent), len(held), run, is_empty=not shown)
+        dropped = max(dropped, _check_registrations(events, held, run))
     if absent:
         first = positions[0] if positions else LogPosition(run.newest, ())
         positions = [replace(first, absent=absent), *positions[1:]]
@@ -348,6 +352,28 @@ def _check_absence(vanishing: int, held: int, run: StructureRun, *, is_empty: bo
     if run.stops_shrinking:
         raise _shrink_error(f"{vanishing} are gone", vanishing, held, f"and {run.guard.limit(held)} may be in one run")
     return vanishing
+
+
+def vanishing_structures(
+    events: Sequence[StructureEvent], held: Mapping[str, HeldStructure], *, proves_absence: bool
+) -> tuple[str, ...]:
+    """Returns what `source.shrink_limit` applies to, in alphabetical order.
+
+    These are the structures that a whole snapshot lacks, and the data registrations that end: a registry without any is
+    ordinary, so that an empty list of them contradicts nothing.
+    """
+    mentioned = {event.urn for event in events}
+    last = {event.urn: event.operation for event in events}
+    absent = {urn for urn in held if urn not in mentioned} if proves_absence else set()
+    ended = {urn for urn in held if last.get(urn) == "delete" and is_registration(urn)}
+    return tuple(sorted(absent | ended))
+
+
+def _check_registrations(events: Sequence[StructureEvent], held: Mapping[str, HeldStructure], run: StructureRun) -> int:
+    """As `_check_absence`, of the data registrations alone: they are few beside the structures."""
+    known = {urn: row for urn, row in held.items() if is_registration(urn)}
+    ended = vanishing_structures(events, known, proves_absence=run.proves_absence)
+    return _check_absence(len(ended), len(known), run, is_empty=False)
 
 
 def _shrink_error(what: str, vanishing: int, held: int, reason: str) -> ConfigurationError:

@@ -32,6 +32,16 @@ class Format(StrEnum):
         return MEDIA_TYPES[self]
 
     @property
+    def registry_media_type(self) -> str | None:
+        """The media type of data registrations in it; None where it has none.
+
+        That of SDMX-JSON follows from SDMX-REST's form of media types alone: its schemas have no registrations.
+        """
+        if self in {Format.SDMX_ML_1_0, Format.SDMX_ML_2_0, Format.SDMX_JSON_1_0}:
+            return None
+        return self.media_type.replace(".structure+", ".registry+")
+
+    @property
     def is_json(self) -> bool:
         """Whether its messages are JSON; they are XML else."""
         return "JSON" in self.value
@@ -60,7 +70,7 @@ _JSON_VERSIONS = {"1.0": Format.SDMX_JSON_1_0, "2.0": Format.SDMX_JSON_2_0, "2.1
 _NAMESPACE = re.compile(r"https?://www\.sdmx\.org/resources/sdmxml/schemas/(v\d+_\d+)/(\w+)", re.IGNORECASE)
 _SCHEMA = re.compile(r"(?:sdmx-json|json\.sdmx\.org)\S*/(\d+\.\d+)(?:\.\d+)*/", re.IGNORECASE)
 _MEDIA_VERSION = re.compile(
-    r"^application/vnd\.sdmx(?:\.structure\+|\.)json\b.*?;\s*version=\"?(\d+\.\d+)", re.IGNORECASE
+    r"^application/vnd\.sdmx(?:\.structure\+|\.registry\+|\.)json\b.*?;\s*version=\"?(\d+\.\d+)", re.IGNORECASE
 )
 _LONGEST_NAME = 1000
 _UNSPLITTABLE = {b"UNA": "SDMX-EDI", b"UNB": "SDMX-EDI", b"PK\x03\x04": "XLSX or another zip file"}
@@ -162,6 +172,7 @@ def format_of(media_type: str) -> Format | None:
     plain = normal(media_type)
     if is_fusion(plain):
         return Format.FUSION_JSON
+    plain = plain.replace("vnd.sdmx.registry+", "vnd.sdmx.structure+")
     named = {word: format_ for format_ in Format for word in accept_values(format_.media_type)}
     return named.get(plain) or json_format(None, plain)
 

@@ -97,6 +97,7 @@ _KINDS = (
     "Metadataflow Dataflow",
     "MetadataProvisionAgreement ProvisionAgreement",
     "AttachmentConstraint AvailabilityConstraint ContentConstraint DataConstraint MetadataConstraint",
+    "Registration",
 )
 _RANKS = {kind: rank for rank, kinds in enumerate(_KINDS) for kind in kinds.split()}
 

@@ -31,7 +31,7 @@ PACKAGES = _by_member(
         "metadatastructure": "MetadataStructure Metadataflow",
         "process": "Process",
         "registry": "AttachmentConstraint AvailabilityConstraint ContentConstraint DataConstraint "
-        "MetadataConstraint MetadataProvisionAgreement ProvisionAgreement",
+        "MetadataConstraint MetadataProvisionAgreement ProvisionAgreement Registration",
         "structuremapping": "CategorySchemeMap ConceptSchemeMap OrganisationSchemeMap ReportingTaxonomyMap "
         "RepresentationMap StructureMap",
         "transformation": "CustomTypeScheme NamePersonalisationScheme RulesetScheme TransformationScheme "
@@ -52,6 +52,9 @@ SINGLE_SCHEMES: Mapping[str, str] = MappingProxyType(
     }
 )
 """Schemes of which an agency has one: with this id, and never another version than 1.0."""
+
+REGISTRATION = "Registration"
+"""A data registration: an id that the registry gave, without agency and version of its own."""
 
 _ELEMENTS = {
     "CodeList": "Codelist",
@@ -189,3 +192,15 @@ class Urn:
     def __str__(self) -> str:
         item = f".{self.item}" if self.item is not None else ""
         return f"urn:sdmx:{self.model}.{self.package}.{self.class_name}={self.agency}:{self.id}({self.version}){item}"
+
+
+def is_registration(urn: str | None) -> bool:
+    """Whether a text is the URN of a data registration.
+
+    >>> is_registration("urn:sdmx:org.sdmx.infomodel.registry.Registration=ECB:exr-1(1.0)")
+    True
+    """
+    try:
+        return Urn.parse(urn or "").class_name == REGISTRATION
+    except ValueError:
+        return False

@@ -19,6 +19,7 @@ import orjson
 from contexture.sources.sdmx.errors import SplitWarning
 from contexture.sources.sdmx.formats import Format
 from contexture.sources.sdmx.splitting.artefact import Artefact
+from contexture.sources.sdmx.urn import REGISTRATION
 
 LARGEST_BYTES = 32 << 20
 _FINDINGS_AT_MOST = 5
@@ -48,12 +49,13 @@ class SchemaValidator:
         self._loaded: dict[Format, Violations] = {}
 
     def marked(self, artefact: Artefact) -> Artefact:
-        """Returns the artefact with what its schema refuses among its findings; Fusion-JSON has no schema."""
+        """Returns the artefact with what its schema refuses among its findings; what no schema describes has none:
+        Fusion-JSON, and registrations in JSON."""
         findings = tuple(self._findings(artefact))
         return replace(artefact, findings=(*artefact.findings, *findings)) if findings else artefact
 
     def _findings(self, artefact: Artefact) -> Iterator[SplitWarning]:
-        if artefact.format is Format.FUSION_JSON:
+        if artefact.format is Format.FUSION_JSON or (artefact.kind == REGISTRATION and artefact.format.is_json):
             return
         if artefact.size > self._largest_bytes:
             yield SplitWarning(

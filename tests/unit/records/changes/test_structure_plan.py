@@ -103,6 +103,21 @@ def test_what_the_target_has_by_then_is_left_out():
     ]
 
 
+def test_registrations_have_a_limit_of_their_own_even_where_the_log_reports_their_end():
+    registration = "urn:sdmx:org.sdmx.infomodel.registry.Registration=X:"
+    held = {f"{registration}r{number}(1.0)": HeldStructure(b"r", ("t",)) for number in range(4)}
+    held |= {f"{LIST}L{number}(1.0)": HeldStructure(b"l", ("t",)) for number in range(40)}
+    ended = [other(number, "delete", urn, 5) for number, urn in enumerate(held) if "Registration" in urn]
+    guard = ShrinkGuard(0.5, 1)
+
+    with pytest.raises(ConfigurationError, match="4 are gone of the 4 structures"):
+        planned(ended, held, guard=guard)
+    assert planned(ended[:2], held, guard=guard).deletes == 2
+    assert planned(ended, held, guard=guard, confirmed=True).deletes == 4
+    lists = [other(number, "delete", urn, 5) for number, urn in enumerate(held) if "Codelist" in urn]
+    assert planned(lists, held, guard=guard).deletes == 40
+
+
 def test_a_flush_sends_everything_and_what_is_gone():
     events = [upsert(0, A, "a"), upsert(1, B, "b")]
 

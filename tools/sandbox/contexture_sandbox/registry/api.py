@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
 from contexture_sandbox.http_server import Answer, json_answer
-from contexture_sandbox.registry import log, structures
+from contexture_sandbox.registry import log, registrations, structures
 from contexture_sandbox.registry.credentials import unauthorised, user_of
 from contexture_sandbox.registry.model import ACTIONS, Action, Transaction
 from contexture_sandbox.registry.queries import version_1, version_2
@@ -45,6 +45,8 @@ def _plain(registry: Registry, call: Call) -> Answer:
     rest = call.segments[1:]
     if rest[:2] == ("v2", "structure"):
         return structures.answer(registry, version_2(rest[2:], call.parameters), call)
+    if rest[:2] == ("v2", "registration"):
+        return registrations.answer(registry, rest[2:], call)
     rest = rest[1:] if rest[:1] == ("v1",) else rest
     return _version_1(registry, rest, call)
 
@@ -59,6 +61,8 @@ def _fmr(registry: Registry, call: Call) -> Answer:
             # Nothing of the application is there: its server answers.
             return Answer(404, b"<html><body>404</body></html>", {"content-type": "text/html"})
         return structures.answer(registry, version_2(call.segments[3:], call.parameters), call)
+    if call.segments[:3] == ("sdmx", "v2", "registration") and registry.has_version_2:
+        return registrations.answer(registry, call.segments[3:], call)
     if call.segments[:4] == VERSION_1_OF_FMR:
         return _version_1(registry, call.segments[4:], call)
     return _service(registry, call)
@@ -83,7 +87,7 @@ def _service(registry: Registry, call: Call) -> Answer:
         case ("ws", "registry", "tx", "submission", number):
             return log.submitted(registry.store, number)
         case ("rss.xml",) | ("FusionRegistry", "rss.xml"):
-            return log.feed(registry.store, call)
+            return log.feed(registry.store, call, registrations=registry.feeds_registrations)
     raise no_results()
 
 

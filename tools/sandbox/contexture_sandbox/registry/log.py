@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from xml.sax.saxutils import escape
 
+from contexture.sources.sdmx.urn import is_registration
 from contexture_sandbox.http_server import Answer, json_answer
 from contexture_sandbox.registry.model import Transaction
 from contexture_sandbox.registry.refusals import bad_request, no_results
@@ -66,10 +67,16 @@ def history(store: Store, call: Call) -> Answer:
     return json_answer([{**_row(each), "Urn": urn, "Change": _change(each, urn)} for each in call.share(touching)])
 
 
-def feed(store: Store, call: Call) -> Answer:
-    """The transactions of the last 24 hours, newest first; the last five if there were none."""
+def feed(store: Store, call: Call, *, registrations: bool) -> Answer:
+    """The transactions of the last 24 hours, newest first; the last five if there were none.
+
+    Args:
+        store: with the log.
+        call: the request.
+        registrations: whether those of data registrations are among them, which no document says.
+    """
     with store.lock:
-        newest = list(reversed(store.transactions))
+        newest = [each for each in reversed(store.transactions) if registrations or not _is_of_registrations(each)]
         after = store.now_ms() - DAY_MS
     recent = [each for each in newest if each.at_ms >= after] or newest[:EVENTS_AT_LEAST]
     items = "".join(_item(each, call.base) for each in call.share(recent))
@@ -95,8 +102,12 @@ def _row(transaction: Transaction) -> dict[str, object]:
         "Date": transaction.at_ms,
         "Id": transaction.id,
         "Action": transaction.action,
-        "Type": "Structure Submission",
+        "Type": "Registration Submission" if _is_of_registrations(transaction) else "Structure Submission",
     }
+
+
+def _is_of_registrations(transaction: Transaction) -> bool:
+    return bool(transaction.urns) and all(map(is_registration, transaction.urns))
 
 
 def _change(transaction: Transaction, urn: str) -> str:

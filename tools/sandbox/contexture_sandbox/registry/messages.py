@@ -122,12 +122,13 @@ def _xml(format_: Format, gathered: dict[Container, list[bytes]], identifier: st
     # Without structures the schema wants no element for them.
     parts += [b"<mes:Structures>"] if gathered else []
     for container, contents in gathered.items():
-        parts += [_start_tag(container), *contents, b"</%s>" % container.name]
+        parts += [start_tag(container), *contents, b"</%s>" % container.name]
     parts += [b"</mes:Structures>"] if gathered else []
     return b"".join([*parts, b"</mes:Structure>"])
 
 
-def _start_tag(container: Container) -> bytes:
+def start_tag(container: Container) -> bytes:
+    """The start tag of a container."""
     # Each container declares its namespaces again, because two messages may use one prefix for different things.
     declared = [b' xmlns%s%s="%s"' % (b":" if prefix else b"", prefix, uri) for prefix, uri in container.namespaces]
     return b"<%s%s>" % (container.name, b"".join(declared))

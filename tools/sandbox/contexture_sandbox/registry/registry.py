@@ -45,7 +45,8 @@ class Registry(ServerState):
         credentials: passwords by user; who may submit, and see what is restricted.
         checks_references: whether it refuses what would leave a reference to nothing.
         restricted: URNs of structures that are not for the public.
-        store: structures and the log.
+        feeds_registrations: whether its feed lists data registrations; no document says what a Fusion registry does.
+        store: structures, data registrations, and the log.
         answers: how many structure messages were put together.
     """
 
@@ -64,6 +65,7 @@ class Registry(ServerState):
         self.credentials = {"root": "password"} if credentials is None else dict(credentials)
         self.checks_references = checks_references
         self.restricted: set[str] = set()
+        self.feeds_registrations = False
         self.store = Store()
         super().__init__(self.store.clock, RegistryFaults())
         self.answers = 0

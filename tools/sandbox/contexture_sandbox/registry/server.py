@@ -120,6 +120,10 @@ class TestRegistry(HttpServer):
         """
         return delete(self.store, urns, user=user, strict=self._registry.checks_references)
 
+    def feed_registrations(self, *, listed: bool) -> None:
+        """Let the feed list data registrations like structures, or only the search of transactions."""
+        self._registry.feeds_registrations = listed
+
     def restrict(self, urns: Iterable[str]) -> None:
         """Hide these structures from who has no credentials; those that were hidden before are public again."""
         self._registry.restricted = set(urns)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from email.utils import parsedate_to_datetime
 
 from contexture.sources.sdmx import Artefact, Format
+from contexture.sources.sdmx.urn import is_registration
 from contexture_sandbox.context_broker.times import http_date
 from contexture_sandbox.http_server import Answer
 from contexture_sandbox.registry import messages
@@ -67,7 +68,8 @@ def answer(registry: Registry, query: Query, call: Call) -> Answer:
 def _visible(registry: Registry, query: Query, call: Call) -> dict[str, Structure]:
     """What there is for this client: without credentials what is public."""
     store = registry.store
-    there = store.current() if query.as_of_ms is None else store.as_of(query.as_of_ms)
+    held = store.current() if query.as_of_ms is None else store.as_of(query.as_of_ms)
+    there = {urn: structure for urn, structure in held.items() if not is_registration(urn)}
     if not registry.restricted or user_of(registry, call) is not None:
         return there
     return {urn: structure for urn, structure in there.items() if urn not in registry.restricted}

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from contexture.sources.sdmx import Artefact, Format, StructureMessageError, split
+from contexture.sources.sdmx.urn import is_registration
 from contexture_sandbox.registry.messages import FORMATS, container_of, is_utf8
 from contexture_sandbox.registry.model import Action, Structure, Transaction
 from contexture_sandbox.registry.refusals import Refusal, bad_request
@@ -54,7 +55,9 @@ def submit(store: Store, submission: Submission, *, strict: bool = False) -> Tra
         if submission.action == "Delete":
             stored, deleted = {}, _deletable(given, there)
         elif submission.action == "FullReplace":
-            stored, deleted = given, tuple(sorted(there.keys() - given.keys()))
+            # Structures and data registrations are submitted apart.
+            kept = {urn for urn in there if is_registration(urn) not in set(map(is_registration, given))}
+            stored, deleted = given, tuple(sorted(there.keys() - given.keys() - kept))
         else:
             stored, deleted = _put(submission.action, given, there), ()
         if strict:

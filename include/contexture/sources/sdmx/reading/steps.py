@@ -25,7 +25,36 @@ from email.utils import parsedate_to_datetime
 from contexture.sources.sdmx.formats import same_artefact
 from contexture.sources.sdmx.registry import Log, LogPeriod, RegistryTransaction
 from contexture.sources.sdmx.selectors import Selector, select_structures
-from contexture.sources.sdmx.urn import Urn
+from contexture.sources.sdmx.urn import Urn, is_registration
+
+
+def show_registrations(
+    log: Sequence[RegistryTransaction], listed: Iterable[str], sent: Iterable[str]
+) -> tuple[RegistryTransaction, ...]:
+    """Returns the transactions, the last that hides data registrations with all that may have happened to them.
+
+    Each registration that the registry lists may have been changed, and each that was sent and is not listed was
+    deleted. Which of several transactions did it makes no difference to what is there after the last one.
+
+    Args:
+        log: the transactions.
+        listed: URNs of what the registry holds now.
+        sent: URNs of what the target holds.
+    """
+    last = max((each.id for each in log if each.hides_registrations), default=None)
+    held = tuple(urn for urn in listed if is_registration(urn))
+    ended = missing_registrations(held, sent)
+    return tuple(
+        replace(each, changed=(*each.changed, *held), deleted=(*each.deleted, *ended)) if each.id == last else each
+        for each in log
+    )
+
+
+def missing_registrations(listed: Iterable[str], sent: Iterable[str]) -> tuple[str, ...]:
+    """Returns the data registrations that the target holds and the registry does not list."""
+    held = frozenset(listed)
+    return tuple(urn for urn in sent if is_registration(urn) and urn not in held)
+
 
 Names = Mapping[str, str]
 """URNs by name."""
@@ -341,10 +370,15 @@ def plan_log_replay(
     inside = frozenset(period.ids)
     return LogReplay(
         steps={step.transaction.id: step for step in every if step.transaction.id in inside},
-        known=inside & {transaction.id for transaction in log.transactions},
+        known=inside & {each.id for each in log.transactions if not each.hides_registrations},
         selected=selected,
-        unreadable=inside & _at_one_moment(log.transactions),
+        unreadable=inside & (_at_one_moment(log.transactions) | _of_registrations(log.transactions)),
     )
+
+
+def _of_registrations(log: Sequence[RegistryTransaction]) -> set[int]:
+    """Returns transactions that changed data registrations: no registry shows what these were at a moment."""
+    return {transaction.id for transaction in log if any(map(is_registration, transaction.changed))}
 
 
 def _at_one_moment(log: Sequence[RegistryTransaction]) -> set[int]:

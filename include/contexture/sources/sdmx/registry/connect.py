@@ -42,6 +42,7 @@ def open_registry(
     flavour: AskedFlavour = "auto",
     budget: RetryBudget | None = None,
     transport: httpx.BaseTransport | None = None,
+    registrations: bool = False,
 ) -> FusionRegistry | SdmxRegistry:
     """Returns a client of the registry at a connection; the caller closes it, or uses it as a context manager.
 
@@ -53,6 +54,7 @@ def open_registry(
         flavour: that of a publication; `auto` takes that of the connection, and detects it where that is `auto` too.
         budget: how often requests to a registry that is away are repeated; three attempts when None.
         transport: replaces the network in tests.
+        registrations: whether data registrations are listed, and found in the log, like structures.
 
     Raises:
         RegistryUnavailableError: the registry is away.
@@ -61,7 +63,7 @@ def open_registry(
     asked = connection.flavour if flavour == "auto" else flavour
     if asked != "generic":
         for place in _applications(connection):
-            found = _fusion(place, budget, transport)
+            found = _fusion(place, budget, transport, registrations=registrations)
             if found is not None:
                 return found
     if asked == "fmr":
@@ -69,7 +71,7 @@ def open_registry(
             f"what is at {connection.address} does not identify itself as a Fusion (Metadata) Registry",
             next_step="put the address of its web application into the connection, or set flavour: generic",
         )
-    return _generic(connection, budget, transport)
+    return _generic(connection, budget, transport, registrations=registrations)
 
 
 def _applications(connection: RegistryConnection) -> Iterator[RegistryConnection]:
@@ -82,7 +84,11 @@ def _applications(connection: RegistryConnection) -> Iterator[RegistryConnection
 
 
 def _fusion(
-    connection: RegistryConnection, budget: RetryBudget | None, transport: httpx.BaseTransport | None
+    connection: RegistryConnection,
+    budget: RetryBudget | None,
+    transport: httpx.BaseTransport | None,
+    *,
+    registrations: bool,
 ) -> FusionRegistry | None:
     network = StructureDownloads(connection, budget, transport)
     try:
@@ -90,7 +96,7 @@ def _fusion(
         if product is not None:
             paths = FMR_PATHS[_api(network, connection, product)]
             has_log = _probe(network, f"{SEARCH}?max=1").status == OK
-            return FusionRegistry(connection, network, paths, product, has_log=has_log)
+            return FusionRegistry(connection, network, paths, product, has_log=has_log, has_registrations=registrations)
     except BaseException:
         network.close()
         raise
@@ -107,7 +113,11 @@ def _api(network: StructureDownloads, connection: RegistryConnection, product: P
 
 
 def _generic(
-    connection: RegistryConnection, budget: RetryBudget | None, transport: httpx.BaseTransport | None
+    connection: RegistryConnection,
+    budget: RetryBudget | None,
+    transport: httpx.BaseTransport | None,
+    *,
+    registrations: bool,
 ) -> SdmxRegistry:
     network = StructureDownloads(connection, budget, transport)
     try:
@@ -115,7 +125,7 @@ def _generic(
     except BaseException:
         network.close()
         raise
-    return SdmxRegistry(connection, network, paths, sign_of_life)
+    return SdmxRegistry(connection, network, paths, sign_of_life, has_registrations=registrations)
 
 
 def _found(network: StructureDownloads, connection: RegistryConnection) -> tuple[StructurePaths, StructureQuery]:

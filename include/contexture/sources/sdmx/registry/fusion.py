@@ -40,9 +40,17 @@ class FusionRegistry(RestRegistry):
         product: Product,
         *,
         has_log: bool = True,
+        has_registrations: bool = False,
     ) -> None:
         has_history = product.knows_as_of and paths.api == "v2"
-        super().__init__(connection, transport, paths, (Format.FUSION_JSON.media_type,), has_history=has_history)
+        super().__init__(
+            connection,
+            transport,
+            paths,
+            (Format.FUSION_JSON.media_type,),
+            has_history=has_history,
+            has_registrations=has_registrations,
+        )
         self._product = product
         self.has_log = has_log
 
@@ -65,7 +73,11 @@ class FusionRegistry(RestRegistry):
         return self._transport.retrying(lambda: self._log(after))
 
     def period(self, start: datetime, end: datetime) -> LogPeriod:
-        return self._transport.retrying(lambda: log.period(self._searched(lambda row: row.at < start)[0], start, end))
+        return self._transport.retrying(
+            lambda: log.period(
+                self._searched(lambda row: row.at < start)[0], start, end, registrations=self._has_registrations
+            )
+        )
 
     def all_urns(self) -> tuple[str, ...]:
         """Returns the URNs of all maintainable artefacts that there are or ever were.
@@ -99,7 +111,8 @@ class FusionRegistry(RestRegistry):
         if after is None or newest == after:
             return Log(newest)
         feed = log.parse_feed(self._fetched(_FEED, "application/rss+xml, application/xml;q=0.9")[0])
-        return log.join_log(rows, feed, after, now=fetched.registry_time, is_whole=is_whole)
+        joined = log.join_log(rows, feed, after, now=fetched.registry_time, is_whole=is_whole)
+        return joined if self._has_registrations else log.without_registrations(joined)
 
     def _searched(self, is_known: Callable[[LogRow], bool]) -> tuple[tuple[LogRow, ...], DownloadedFile, bool]:
         """Returns the newest transactions, back to one that is known; whether nothing between can be missing."""

@@ -28,7 +28,7 @@ class StructureQuery:
     """One bounded request for structures with their content.
 
     Attributes:
-        kind: class as in URNs (`Codelist`), or `*`.
+        kind: class as in URNs (`Codelist`), or `*`; `*` selects no data registrations, `Registration` does.
         agency, id, version: one each, or `*` for all.
     """
 
@@ -105,6 +105,7 @@ class RegistryTransaction:
         changed: URNs of maintainable artefacts that it added or modified.
         deleted: those that it deleted.
         added: those among the changed that were not there before it, where the registry shows that.
+        hides_registrations: it changed or deleted data registrations, and the log does not say which.
     """
 
     id: int
@@ -113,6 +114,7 @@ class RegistryTransaction:
     changed: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
+    hides_registrations: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 
@@ -14,7 +14,7 @@ from lxml import etree
 from contexture.sources.http.errors import IncompleteReplyError
 from contexture.sources.sdmx.registry.interface import Log, LogPeriod, LogResetError, RegistryTransaction
 from contexture.sources.sdmx.registry.transport import DownloadedFile
-from contexture.sources.sdmx.urn import Urn
+from contexture.sources.sdmx.urn import Urn, is_registration
 
 _NUMBER = re.compile(r"(?<!\d)\d{1,18}(?!\d)", re.ASCII)
 _NUMBER_OF_TRANSACTION = re.compile(r"\btransaction\b\D{0,20}?(?<!\d)(\d{1,18})(?!\d)", re.ASCII | re.IGNORECASE)
@@ -216,14 +216,33 @@ def join_log(
         unlisted.append(min(row.id for row in new) - 1)
     gap_until = max((each for each in unlisted if each > after), default=None)
     transactions = tuple(
-        _transaction(row, feed.get(row.id, FeedEntry())) for row in settled if gap_until is None or row.id > gap_until
+        _transaction(row, feed.get(row.id)) for row in settled if gap_until is None or row.id > gap_until
     )
     return Log(last, transactions, gap_until)
 
 
-def period(rows: Sequence[LogRow], start: datetime, end: datetime) -> LogPeriod:
-    """Returns which of the newest rows of the search, without holes, are in an interval, its end excluded."""
-    inside = sorted(row.id for row in rows if start <= row.at < end and not row.is_of_registrations)
+def without_registrations(log: Log) -> Log:
+    """Returns the log for a client that reads no data registrations: it contains none of them."""
+    return replace(log, transactions=tuple(map(_of_structures, log.transactions)))
+
+
+def _of_structures(transaction: RegistryTransaction) -> RegistryTransaction:
+    changed, deleted, added = (
+        tuple(urn for urn in urns if not is_registration(urn))
+        for urns in (transaction.changed, transaction.deleted, transaction.added)
+    )
+    return replace(transaction, changed=changed, deleted=deleted, added=added, hides_registrations=False)
+
+
+def period(rows: Sequence[LogRow], start: datetime, end: datetime, *, registrations: bool = False) -> LogPeriod:
+    """Returns which of the newest rows of the search, without holes, are in an interval, its end excluded.
+
+    Args:
+        rows: of the search.
+        start, end: of the interval.
+        registrations: whether transactions of data registrations are among them.
+    """
+    inside = sorted(row.id for row in rows if start <= row.at < end and (registrations or not row.is_of_registrations))
     before = max((row.id for row in rows if row.at < start), default=None)
     # Ids are counted from 1: with that one, nothing older is left.
     is_whole = before is not None or not rows or min(row.id for row in rows) <= 1
@@ -240,7 +259,9 @@ def _without_the_youngest(rows: Sequence[LogRow], feed: Mapping[int, FeedEntry],
     return rows[:end]
 
 
-def _transaction(row: LogRow, entry: FeedEntry) -> RegistryTransaction:
+def _transaction(row: LogRow, entry: FeedEntry | None) -> RegistryTransaction:
+    if entry is None:
+        return RegistryTransaction(row.id, row.at, row.action, hides_registrations=row.is_of_registrations)
     return RegistryTransaction(row.id, row.at, row.action, entry.changed, entry.deleted, entry.added)
 
 

@@ -28,6 +28,7 @@ from contexture.sources.sdmx.registry.interface import (
     StructureEntry,
     StructureQuery,
 )
+from contexture.sources.sdmx.registry.registrations import Registrations
 from contexture.sources.sdmx.registry.structures import Api, Contents, StructurePaths
 from contexture.sources.sdmx.registry.transport import (
     NOT_FOUND,
@@ -39,7 +40,7 @@ from contexture.sources.sdmx.registry.transport import (
     probe_address,
 )
 from contexture.sources.sdmx.splitting import split
-from contexture.sources.sdmx.urn import Urn
+from contexture.sources.sdmx.urn import REGISTRATION, Urn, is_registration
 
 _TOGETHER_FROM = 4
 _WANTED_SHARE = 0.5
@@ -295,6 +296,7 @@ class RestRegistry(ABC):
         paths: its structure queries.
         stub_formats: media types in which its lists are requested.
         has_history: whether it knows `asOf`.
+        has_registrations: whether data registrations are listed with its structures.
     """
 
     def __init__(
@@ -305,6 +307,7 @@ class RestRegistry(ABC):
         stub_formats: Sequence[str],
         *,
         has_history: bool = False,
+        has_registrations: bool = False,
     ) -> None:
         self._connection = connection
         self._transport = transport
@@ -313,6 +316,8 @@ class RestRegistry(ABC):
         self._support = FormatSupport()
         self._held: tuple[str, ...] = ()
         self._has_history = has_history
+        self._registrations = Registrations(self._contents)
+        self._has_registrations = has_registrations
 
     @property
     def address(self) -> str:
@@ -329,6 +334,10 @@ class RestRegistry(ABC):
 
     def list_structures(self, media_type: str | None = None) -> StructureEntry:
         found = self._transport.retrying(lambda: self._listings.everything(media_type))
+        if self._has_registrations:
+            registrations = self._transport.retrying(lambda: self._registrations.list_all(media_type))
+            # The time of the list's last change does not cover them.
+            found = replace(found, urns=(*found.urns, *registrations), last_modified=None)
         self._held = found.urns
         return found
 
@@ -341,6 +350,8 @@ class RestRegistry(ABC):
     def read(
         self, query: StructureQuery, media_type: str, into: Path, *, unless_modified_since: str | None = None
     ) -> Reply | NotModified | NotExpressible | None:
+        if query.kind == REGISTRATION:
+            return self._transport.retrying(lambda: self._registrations.read(query, media_type, into))
         return self._transport.retrying(
             lambda: self._contents.read(query, media_type, into, since=unless_modified_since)
         )
@@ -348,6 +359,8 @@ class RestRegistry(ABC):
     def read_one(
         self, urn: str, media_type: str, into: Path, *, as_of: datetime | None = None
     ) -> Reply | NotExpressible | None:
+        if is_registration(urn):
+            return self._transport.retrying(lambda: self._registrations.read_one(urn, media_type, into))
         moment = as_of if self._has_history else None
         return self._transport.retrying(lambda: self._one(urn, media_type, into, moment))
 
@@ -452,8 +465,11 @@ class SdmxRegistry(RestRegistry):
         transport: StructureDownloads,
         paths: StructurePaths,
         sign_of_life: StructureQuery = SMALL,
+        *,
+        has_registrations: bool = False,
     ) -> None:
-        super().__init__(connection, transport, paths, (LIST_FORMATS[paths.api],))
+        formats = (LIST_FORMATS[paths.api],)
+        super().__init__(connection, transport, paths, formats, has_registrations=has_registrations)
         self._sign_of_life = paths.of(sign_of_life, stubs=True)
         self._api = paths.api
 

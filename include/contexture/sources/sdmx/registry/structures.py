@@ -34,6 +34,7 @@ from contexture.sources.sdmx.registry.transport import (
     StructureRequest,
 )
 from contexture.sources.sdmx.splitting import split
+from contexture.sources.sdmx.urn import REGISTRATION
 
 Api = Literal["v1", "v2"]
 # What a class of the other version of the model is called in this version's addresses.
@@ -74,6 +75,9 @@ class StructurePaths:
         return f"{self.root}{self._path(query)}{asked}"
 
     def _path(self, query: StructureQuery) -> str:
+        if query.kind == REGISTRATION:
+            return _registrations(query)
+
         from pysdmx.api.qb import ApiVersion, StructureType
         from pysdmx.api.qb import StructureQuery as PysdmxQuery
         from pysdmx.errors import Invalid
@@ -91,6 +95,15 @@ class StructurePaths:
 
     def _resource(self, kind: str) -> str:
         return kind if kind == ANY else _RESOURCES[self.api].get(kind, kind.lower())
+
+
+def _registrations(query: StructureQuery) -> str:
+    """Returns the query for one registration by its id, for those of an agency's agreements, or for all."""
+    if query.id != ANY:
+        return f"/registration/id/{quote(query.id, safe='@$')}"
+    if query.agency != ANY:
+        return f"/registration/provisionagreement/{_quoted(query.agency)}/*/*"
+    return "/registration/provider/*/*"
 
 
 def _quoted(part: str) -> str:
@@ -135,13 +148,13 @@ class Contents:
         fetched = self.fetch(self.paths.of(query), media_type, into, since)
         if fetched is not None and fetched.status == NOT_MODIFIED and since is not None:
             return NotModified()
-        return self._answer(fetched, query, media_type, into)
+        return self.answer(fetched, query, media_type, into)
 
     def fetch_one(
         self, query: StructureQuery, media_type: str, into: Path, as_of: datetime | None = None
     ) -> Reply | NotExpressible | None:
         """Fetches one structure as it was; the reply may be empty."""
-        return self._answer(self.fetch(self.paths.of(query, as_of=as_of), media_type, into), query, media_type, into)
+        return self.answer(self.fetch(self.paths.of(query, as_of=as_of), media_type, into), query, media_type, into)
 
     def check_not_found(self, fetched: DownloadedFile) -> None:
         """Checks that a "not found" is the registry's own response, and not that of something in its place."""
@@ -177,9 +190,10 @@ class Contents:
             except StructureMessageError as error:
                 raise self._broken(error) from error
 
-    def _answer(
+    def answer(
         self, fetched: DownloadedFile | None, query: StructureQuery, media_type: str, into: Path
     ) -> Reply | NotExpressible | None:
+        """Returns what a response says; None for a request without one (406)."""
         if fetched is None:
             return NotExpressible(f"the registry does not return it as {media_type} (406)")
         if fetched.status == NOT_IMPLEMENTED:

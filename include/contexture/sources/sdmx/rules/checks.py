@@ -50,6 +50,8 @@ def _why_without_urn(artefact: Artefact) -> str:
     if artefact.kind not in PACKAGES:
         return f"{violation_subject(artefact.id or '')} is of an unknown kind and declares no URN"
     lacking = [name for name, text in (("agency", artefact.agency), ("id", artefact.id)) if not text]
+    if not lacking:
+        return "has an agency or id with characters that no URN has"
     return f"has no {' and no '.join(lacking)}, so that it has no URN"
 
 

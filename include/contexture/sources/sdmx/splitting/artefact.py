@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from contexture.sources.sdmx.errors import SplitWarning
 from contexture.sources.sdmx.formats import Format
+from contexture.sources.sdmx.urn import REGISTRATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,8 @@ class Artefact:
     @property
     def media_type(self) -> str:
         """Of the message around it."""
+        if self.kind == REGISTRATION:
+            return self.format.registry_media_type or self.format.media_type
         return self.format.media_type
 
     def message(self) -> bytes:

@@ -15,7 +15,16 @@ from typing import Any, Protocol
 from contexture.sources.sdmx.errors import SplitWarning
 from contexture.sources.sdmx.formats import Format
 from contexture.sources.sdmx.splitting.artefact import Artefact, MessageFrame
-from contexture.sources.sdmx.urn import DEFAULT_VERSION, HOLDERS, PACKAGES, SINGLE_SCHEMES, Urn, kind_of_element
+from contexture.sources.sdmx.urn import (
+    DEFAULT_VERSION,
+    HOLDERS,
+    PACKAGES,
+    REGISTRATION,
+    SINGLE_SCHEMES,
+    Urn,
+    is_registration,
+    kind_of_element,
+)
 
 _BY_PARENT = {
     "CodelistRef": "Codelist",
@@ -267,6 +276,8 @@ class Body:
 def artefact_of(identity: Identity, body: Body, format_: Format, envelope: MessageFrame) -> Artefact:
     """Returns the artefact, named and with what is odd about its name."""
     identity = completed(identity)
+    if identity.kind == REGISTRATION:
+        identity = _completed_registration(identity, body.references)
     urn, findings = resolve_urn(identity, body.offset)
     return Artefact(
         urn=urn,
@@ -302,9 +313,36 @@ def resolve_urn(identity: Identity, offset: int) -> tuple[str | None, tuple[Spli
     if not identity.agency or not identity.id:
         return None, (SplitWarning("no-identity", f"a {identity.kind} without agency or id", offset),)
     urn = str(Urn.of(identity.kind, identity.agency, identity.id, identity.version))
+    if identity.kind == REGISTRATION and is_registration(identity.declared_urn):
+        return identity.declared_urn, ()
+    if identity.kind == REGISTRATION and not is_registration(urn):
+        # It is read by its URN alone, because no list shows its parts.
+        return None, (SplitWarning("no-identity", "a Registration whose agency or id makes no URN", offset),)
     if identity.declared_urn in {None, urn}:
         return urn, ()
     return urn, (SplitWarning("urn-differs", f"{urn} declares itself as {identity.declared_urn}", offset),)
+
+
+def _completed_registration(identity: Identity, references: References) -> Identity:
+    """With the agency of the provision agreement, which is all that a registration says of one.
+
+    No standard says how the URN of a registration is made, so that one that declares its own is right.
+    """
+    if is_registration(identity.declared_urn):
+        named = Urn.parse(identity.declared_urn or "")
+        return replace(identity, agency=named.agency, id=named.id, version=named.version)
+    return identity if identity.agency else replace(identity, agency=_agency_of_agreement(references))
+
+
+def _agency_of_agreement(references: References) -> str | None:
+    for reference in references.but():
+        try:
+            urn = Urn.parse(reference)
+        except ValueError:
+            continue
+        if urn.class_name.endswith("ProvisionAgreement"):
+            return urn.agency
+    return None
 
 
 def _foreign(identity: Identity, offset: int) -> tuple[str | None, tuple[SplitWarning, ...]]:

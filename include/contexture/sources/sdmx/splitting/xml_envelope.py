@@ -13,7 +13,7 @@ from contexture.sources.sdmx.formats import Format, ml_format
 from contexture.sources.sdmx.splitting.artefact import MessageFrame
 from contexture.sources.sdmx.splitting.encodings import Encoding
 from contexture.sources.sdmx.splitting.xml_content import parted
-from contexture.sources.sdmx.urn import kind_of_element
+from contexture.sources.sdmx.urn import REGISTRATION, kind_of_element
 
 
 class Role(Enum):
@@ -25,6 +25,8 @@ class Role(Enum):
     """The root of a structure message of 1.0 and 2.0: a header, and the containers."""
     INTERFACE = auto()
     """The root of a registry interface message, or one of its requests: structures are somewhere inside."""
+    REGISTRATIONS = auto()
+    """A part of a registry interface message that holds data registrations, or parts that do."""
     STRUCTURES = auto()
     """It holds containers."""
     CONTAINER = auto()
@@ -33,6 +35,8 @@ class Role(Enum):
     HEADER = auto()
     NOTICE = auto()
     """The sender says something about the message."""
+    SUCCESS = auto()
+    """The sender says that there is nothing to say about the message."""
     OUTSIDE = auto()
     """Anything else."""
 
@@ -54,7 +58,19 @@ class Root:
 
 _OLD = frozenset({Format.SDMX_ML_1_0, Format.SDMX_ML_2_0})
 _REQUESTS = frozenset({"SubmitStructureRequest", "NotifyRegistryEvent", "StructuralEvent"})
+_ABOUT_REGISTRATIONS = frozenset(
+    {
+        "QueryRegistrationResponse",
+        "QueryResult",
+        "DataResult",
+        "MetadataResult",
+        "SubmitRegistrationsRequest",
+        "RegistrationRequest",
+        "RegistrationEvent",
+    }
+)
 _HOLDERS = frozenset({"Structures", "Structure", "QueryStructureResponse"})
+_INTERFACES = frozenset({"RegistryInterface", "QueryRegistrationResponse", "SubmitRegistrationsRequest"})
 _NOTICES = frozenset({"Footer", "StatusMessage"})
 _OTHER_CONTENTS = frozenset({"DataSet", "DataSets", "MetadataSet", "MetadataSets", "MetadataReport"})
 """Data and reference metadata, which some senders put where structures are."""
@@ -76,7 +92,7 @@ def root(name: str) -> Root:
     format_, part = known
     if part == "message" and local == "Structure":
         return Root(format_, Role.OLD_MESSAGE if format_ in _OLD else Role.MESSAGE, namespace)
-    if part == "message" and local == "RegistryInterface":
+    if part == "message" and local in _INTERFACES:
         return Root(format_, Role.INTERFACE, namespace)
     raise StructureMessageError(
         f"the message is a {local[:80]} of {format_}, and holds no structures",
@@ -98,7 +114,8 @@ def role(parent: Role, local: str, attributes: Mapping[str, str]) -> Role:
     if parent is Role.CONTAINER:
         return Role.ARTEFACT
     if local in _NOTICES:
-        return Role.NOTICE
+        is_success = parent is Role.REGISTRATIONS and attributes.get("status") == "Success"
+        return Role.SUCCESS if is_success else Role.NOTICE
     if parent is Role.STRUCTURES:
         return _in_structures(local, attributes)
     if local == "Header":
@@ -107,6 +124,14 @@ def role(parent: Role, local: str, attributes: Mapping[str, str]) -> Role:
         return _in_structures(local, attributes)
     if parent is Role.MESSAGE:
         return Role.STRUCTURES if local == "Structures" else Role.OUTSIDE
+    return _in_interface(parent, local)
+
+
+def _in_interface(parent: Role, local: str) -> Role:
+    if parent is Role.REGISTRATIONS and local == REGISTRATION:
+        return Role.ARTEFACT
+    if local in _ABOUT_REGISTRATIONS:
+        return Role.REGISTRATIONS
     if local in _HOLDERS:
         return Role.STRUCTURES
     return Role.INTERFACE if local in _REQUESTS else Role.OUTSIDE
@@ -157,8 +182,9 @@ def build_message_frame(
 ) -> MessageFrame:
     """Builds the message around what is inside `levels`.
 
-    A structure message stays as it is: prolog, start tags and header are its own bytes. Of a registry interface
-    message, which may request an action unrelated to the artefact, a structure message is made.
+    A structure message stays as it is: prolog, start tags and header are its own bytes. So does a response with data
+    registrations. Of any other registry interface message, which may request an action unrelated to the artefact, a
+    structure message or such a response is made.
 
     Args:
         root: what the message is.
@@ -167,7 +193,9 @@ def build_message_frame(
         levels: the elements around the artefact, the root first.
         encoding: of the message.
     """
-    if root.role is Role.INTERFACE:
+    if levels[-1].role is Role.REGISTRATIONS:
+        before, after = _own_response(prolog, header, levels) or _response(root, prolog, header, levels)
+    elif root.role is Role.INTERFACE:
         before, after = _structure_message(root, prolog, header, levels)
     else:
         before = b"".join((prolog, levels[0].tag, header, *(level.tag for level in levels[1:])))
@@ -197,6 +225,52 @@ def _structure_message(root: Root, prolog: bytes, header: bytes, levels: Sequenc
             before.append(last.tag)
             after.append(last.end_tag)
     return b"".join(before), b"".join(reversed(after))
+
+
+def _own_response(prolog: bytes, header: bytes, levels: Sequence[Level]) -> tuple[bytes, bytes] | None:
+    """Returns what is around a registration in a response to a query; None in any other message.
+
+    The status is written anew, with the prefix of the result: it is that of the one registration.
+    """
+    if [parted(level.name)[1] for level in levels[:3]] != [
+        "RegistryInterface",
+        "QueryRegistrationResponse",
+        "QueryResult",
+    ]:
+        return None
+    response, result = levels[1:3]
+    tag = START_TAG.match(result.tag)
+    prefix = tag[1].decode().rpartition(":")[0] if tag else ""
+    if response.prefixes.get(prefix) != parted(result.name)[0]:
+        return None
+    status = f'<{prefix}{":" if prefix else ""}StatusMessage status="Success"/>'.encode()
+    before = (prolog, levels[0].tag, header, response.tag, status, *(level.tag for level in levels[2:]))
+    return b"".join(before), b"".join(level.end_tag for level in reversed(levels))
+
+
+def _response(root: Root, prolog: bytes, header: bytes, levels: Sequence[Level]) -> tuple[bytes, bytes]:
+    """Returns a response to a query for registrations, which requests nothing."""
+    first, last = levels[0], levels[-1]
+    message = _unused(first.prefixes, last.prefixes)
+    registry = _unused({**first.prefixes, message: ""}, last.prefixes)
+    declaration = _DECLARATION.match(prolog)
+    declared = {**last.prefixes, message: root.namespace, registry: f"{root.namespace.removesuffix('message')}registry"}
+    result = parted(last.name)[1]
+    result = result if result == "MetadataResult" else "DataResult"
+    matches = "true" if result == "MetadataResult" else "false"
+    before = (
+        declaration[0] if declaration else b"",
+        _tag(message, "RegistryInterface", {**first.prefixes, message: root.namespace}),
+        header,
+        _tag(message, "QueryRegistrationResponse", declared),
+        f'<{registry}:StatusMessage status="Success"/><{registry}:QueryResult timeSeriesMatch="{matches}">'.encode(),
+        f"<{registry}:{result}>".encode(),
+    )
+    after = (
+        f"</{registry}:{result}></{registry}:QueryResult></{message}:QueryRegistrationResponse>"
+        f"</{message}:RegistryInterface>"
+    )
+    return b"".join(before), after.encode()
 
 
 def _tag(prefix: str, local: str, prefixes: Prefixes) -> bytes:

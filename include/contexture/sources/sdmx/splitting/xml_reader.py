@@ -224,7 +224,7 @@ class XmlReader:
         role = xml_envelope.role(self._levels[-1].role, local, attributes)
         if role is Role.ARTEFACT:
             self._begin_artefact(name, attributes, position)
-        elif role in {Role.HEADER, Role.NOTICE, Role.OUTSIDE}:
+        elif role in {Role.HEADER, Role.NOTICE, Role.SUCCESS, Role.OUTSIDE}:
             self._begin_aside(role, local, attributes, position)
         else:
             self._push(role, name, position)
@@ -308,7 +308,7 @@ class XmlReader:
             elif role is Role.NOTICE:
                 status = attributes.get("status", "")[:40]
                 self._report("notice", f"the sender adds a {local} {status}".rstrip(), position)
-            else:
+            elif role is Role.OUTSIDE:
                 self._report("outside", f"{local[:80]} is not a structure, and in no artefact", position)
             self._go_on()
 
