@@ -19,7 +19,7 @@ from typer.main import get_command
 from contexture.cli import COMMANDS
 from contexture.events.rules import Rule
 from contexture.kafka.error_codes import HINTS, MEANINGS, OF_OTHERS, ErrorClass
-from contexture.publications.checks import FOR_OPERATIONS, UNSUPPORTED
+from contexture.publications.checks import FOR_OPERATIONS
 from contexture.publications.checks.quality import AGE_COLUMN, ATTRIBUTE_COLUMNS, ENTITY_COLUMNS, STRUCTURE_COLUMNS
 from contexture.publications.fields import PublicationModel
 from contexture.publications.fingerprint import keys_that_change_records
@@ -341,7 +341,7 @@ def _row(section: str, name: str, kinds: Mapping[str, _Key]) -> str:
         value if "ngsi" in of or len(defaults) == 1 else f"{', '.join(of)}: {value}" for value, of in defaults.items()
     ]
     again = " ↻" if (f"{section}.{name}" if section else name) in CHANGES_RECORDS else ""
-    meaning = f"{_cell(first.field.description or '')}{_not_yet(section, name)}"
+    meaning = _cell(first.field.description or "")
     return f"| `{name}`{again} | {of_kinds} | {types}; {'; '.join(values)} | {meaning} |"
 
 
@@ -369,11 +369,6 @@ def _default(field: FieldInfo) -> str:
         return "required"
     value = list(field.default) if isinstance(field.default, tuple) else field.default
     return f"`{json.dumps(value, ensure_ascii=False)}`"
-
-
-def _not_yet(section: str, key: str) -> str:
-    row = UNSUPPORTED.get((section, key))
-    return f"; not yet: `{json.dumps(row[0])}`" if row else ""
 
 
 def _cell(text: str) -> str:

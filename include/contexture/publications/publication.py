@@ -23,7 +23,6 @@ from contexture.publications.checks import (
     OPERATIONS_CHECKS,
     STRUCTURE_CHECKS,
     Check,
-    not_yet_supported,
 )
 from contexture.publications.delivery import (
     Batches,
@@ -221,7 +220,7 @@ class Publication(PublicationModel):
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
-        findings = [*(finding for check in self.checks for finding in check(self)), *not_yet_supported(self)]
+        findings = [finding for check in self.checks for finding in check(self)]
         if findings:
             raise ModelProblemsError(findings)
         return self

@@ -1,13 +1,9 @@
-"""Checks of combinations: what the keys of a publication exclude together, and what this version does not support.
-
-A value of the table `UNSUPPORTED` is refused, never ignored; delete its row when it works.
-"""
+"""Checks of combinations: what the keys of a publication exclude together."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from contexture.publications.checks.ngsi import LINKED_DATA_CHECKS
@@ -273,14 +269,3 @@ STRUCTURE_CHECKS: tuple[Check, ...] = (
     *QUALITY_OF_STRUCTURES,
 )
 OPERATIONS_CHECKS: tuple[Check, ...] = (_without_effect, _secret_configuration, _topic_configuration)
-
-
-UNSUPPORTED: Mapping[tuple[str, str], tuple[object, str]] = {}
-"""By key: the value whose behaviour is still missing, and what to write instead."""
-
-
-def not_yet_supported(publication: Publication) -> Iterator[ModelProblem]:
-    """Yields a problem for every value of the publication that this version does not support yet."""
-    for (section, key), (value, today) in UNSUPPORTED.items():
-        if getattr(getattr(publication, section), key, None) == value:
-            yield ModelProblem((section, key), f"not yet supported: `{key}: {json.dumps(value)}`", today)
