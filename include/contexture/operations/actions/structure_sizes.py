@@ -274,7 +274,9 @@ class _Tally:
         if size > self.largest[0]:
             self.largest = (size, urn)
         topics = self.topics.get(urn, ())
-        exceeded = self.limits.exceeded(size, lambda: compressed(message(), self.limits.compression), topics)
+        from contexture.sending.size_limits import compressed_size
+
+        exceeded = self.limits.exceeded(size, lambda: compressed_size(message(), self.limits.compression), topics)
         if exceeded:
             self.too_large.append(TooLarge(urn, size, topics, exceeded))
 
@@ -313,15 +315,6 @@ def measure(
         gone = _one_by_one(registry, tally, forms, into, progress)
     size, urn = tally.largest
     return Sizes(len(topics), tally.measured, urn, size, tuple(tally.too_large), tally.inexpressible, gone)
-
-
-def compressed(message: bytes, codec: str) -> int:
-    """Returns the bytes of a message as a client compresses it."""
-    if codec == "none":
-        return len(message)
-    import pyarrow as pa
-
-    return int(pa.compress(message, codec=codec).size)
 
 
 def _note_all(tally: _Tally, reply: Reply, forms: Forms) -> None:

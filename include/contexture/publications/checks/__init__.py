@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from contexture.publications.checks.delivery import DELIVERY_OF_ENTITIES, DELIVERY_OF_STRUCTURES
 from contexture.publications.checks.ngsi import LINKED_DATA_CHECKS
 from contexture.publications.checks.quality import QUALITY_OF_ENTITIES, QUALITY_OF_STRUCTURES
 from contexture.publications.checks.records import RECORDS_OF_ENTITIES, RECORDS_OF_STRUCTURES, Findings
@@ -243,6 +244,7 @@ ENTITY_CHECKS: tuple[Check, ...] = (
     _topic_configuration,
     *LINKED_DATA_CHECKS,
     *RECORDS_OF_ENTITIES,
+    *DELIVERY_OF_ENTITIES,
     *QUALITY_OF_ENTITIES,
 )
 STRUCTURE_CHECKS: tuple[Check, ...] = (
@@ -251,6 +253,7 @@ STRUCTURE_CHECKS: tuple[Check, ...] = (
     _secret_configuration,
     _topic_configuration,
     *RECORDS_OF_STRUCTURES,
+    *DELIVERY_OF_STRUCTURES,
     _one_sender,
     _conversion,
     _no_holes,
