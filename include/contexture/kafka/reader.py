@@ -247,7 +247,7 @@ class _Reading:
     """Reads some partitions to their ends."""
 
     def __init__(
-        self, settings: ClientSettings, broker_wait: BrokerWait, isolation: str, out_of_range: OutOfRange
+        self, settings: ClientSettings, broker_wait: BrokerWait, isolation: str, out_of_range: OutOfRange = "fail"
     ) -> None:
         self._settings = settings
         self._broker_wait = broker_wait
