@@ -132,10 +132,10 @@ def _joined(row: Mapping[str, Any], bodies: Bodies, limit: int) -> bytes:
 
 
 def _too_large(row: Mapping[str, Any], read: int, count: int, limit: int) -> ConfigurationError:
-    number = row["source_transaction"]
+    number, topic = row["source_transaction"], row["topic"]
     which = "a full run" if number is None else f"transaction {number} of the registry"
     return ConfigurationError(
-        f"{count} structures of {which} for topic {row['topic']} are to be one message, and the first {read} have more "
+        f"{count} structures of {which} for topic {topic} are to be one message, and the first {read} have more "
         f"than the {limit:,} bytes of a largest record already",
         next_step="set message.bundle: artefact, or select fewer structures (source.select), or route them to several "
         "topics (topics.routes), or raise max.message.bytes in topics.config; nothing was sent",
