@@ -28,7 +28,7 @@ from contexture.sources.sdmx.rules.consistency import is_final
 from contexture.storage.folder import StoredFolder
 from spark_jobs.shared.context import StageContext
 from spark_jobs.shared.parquet_rows import Unit, batches_of
-from spark_jobs.structures.assemble import BodyFile, BodyStream, body_file
+from spark_jobs.structures.bodies import BodyFile, BodyStream, body_file
 from spark_jobs.structures.rows import UNPLANNED
 
 LOSS = "transcoding-loss"

@@ -41,10 +41,11 @@ from contexture.sources.sdmx.rules.catalogue import REJECTING, StructureRuleOpti
 from contexture.sources.sdmx.rules.consistency import ConsistencyViolation, PublishedStructure, check_consistency
 from contexture.sources.sdmx.urn import is_registration
 from contexture.storage.manifests import LandingManifest
-from contexture.storage.schemas import STATE
+from contexture.storage.schemas import BUNDLED_FILE, STATE
 from contexture.storage.shrink_report import ShrinkReport
 from contexture.storage.state import StatePointer
 from spark_jobs.shared.context import StageContext, check_task_results
+from spark_jobs.structures.bundles import bundle_plan, bundle_rows, bundled_structures, is_bundled
 from spark_jobs.structures.evaluate import unplanned_folder
 from spark_jobs.structures.rows import PLANNED, UNPLANNED, evaluated_rows, quarantined_rows, record_rows
 
@@ -170,7 +171,7 @@ class StructureRunPlan:
         plan: of the structures.
         held: what the target had before.
         rows: one per landing row, with its final verdict; the columns of EVALUATED.
-        records: in sending order; the columns of PLANNED.
+        records: in sending order; the columns of PLANNED, or of PLANNED_BUNDLES.
         quarantined: the violations for quarantine; the columns of QUARANTINED.
         skipped_newer: how many records of a backfill are dropped because the target has something newer.
     """
@@ -209,13 +210,22 @@ def plan_run(preparation: StageContext, landing: LandingManifest) -> StructureRu
     for cycle in plan.cycles[:_CYCLES_SHOWN]:
         _log.warning("%d structures refer to each other, the first is %s", len(cycle), cycle[0])
     write_changes(preparation, held, plan.changes)
-    return StructureRunPlan(
+    planned = StructureRunPlan(
         plan=plan,
         held=held,
         rows=evaluated_rows(unplanned, plan),
         records=record_rows(unplanned, plan, preparation.reference_time),
         quarantined=quarantined_rows(unplanned, plan),
     )
+    return _bundled(preparation, planned)
+
+
+def _bundled(preparation: StageContext, planned: StructureRunPlan) -> StructureRunPlan:
+    if not is_bundled(SdmxPublication.of(preparation.publication)):
+        return planned
+    if planned.records.num_rows:
+        preparation.records.write_table(BUNDLED_FILE, bundled_structures(planned.records))
+    return replace(planned, plan=bundle_plan(planned.plan), records=bundle_rows(planned.records))
 
 
 def _write_shrink_report(
@@ -242,7 +252,7 @@ def _plan_past(
     if preparation.skips_outdated:
         plan, skipped = drop_superseded(plan, events, now)
     records = record_rows(unplanned, plan, preparation.reference_time)
-    return StructureRunPlan(
+    planned = StructureRunPlan(
         plan=plan,
         # The content of structures before the interval is unknown.
         held={urn: replace(there, content_hash=NO_CONTENT) for urn, there in before.items()},
@@ -251,6 +261,7 @@ def _plan_past(
         quarantined=quarantined_rows(unplanned, plan),
         skipped_newer=skipped,
     )
+    return _bundled(preparation, planned)
 
 
 def _run(preparation: StageContext, landing: LandingManifest) -> StructureRun:

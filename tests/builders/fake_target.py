@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from builders.outboxes import NOON, Record
 from contexture.errors import ContextureError
 from contexture.kafka.topic_identities import HIDDEN
 from contexture.publications import Publication
-from contexture.sending import LedgerEntry, SenderNames, ShardResult
+from contexture.sending import LedgerEntry, SenderNames, ShardReader, ShardResult
 from contexture.sending.ledger import LedgerStatus
 from contexture.sending.ledger_copies import LedgerCopies
 from contexture.sending.resume import find_resume_point
+from contexture.sending.size_limits import SizeLimits, check_records
 from contexture.sending.target import SendRequest
 from contexture.storage.manifests import Manifest
 
@@ -38,6 +39,8 @@ class FakeTarget:
     hidden_topics: set[str] = field(default_factory=set)
     removed: Counter[str] = field(default_factory=Counter)
     refused: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    client_bytes: int = 1_000_000
+    checked_sizes: list[int] = field(default_factory=list)
 
     def __call__(self, publication: Publication, interval: object) -> FakeTarget:
         """Replaces the function that opens targets."""
@@ -83,6 +86,11 @@ class FakeTarget:
 
     def ensure_topics(self, topics: Iterable[str]) -> None:
         self.topics |= set(topics)
+
+    def check_sizes(self, reader: ShardReader, topics: Collection[str], size: int) -> None:
+        self.checked_sizes.append(size)
+        limits = SizeLimits(self.client_bytes, {}, compression="none")
+        check_records(reader, limits)
 
     def topic_ids(self, topics: Iterable[str], *, all_exist: bool = False) -> dict[str, str]:
         hidden = dict.fromkeys(self.hidden_topics & set(topics), HIDDEN)

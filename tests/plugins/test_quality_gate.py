@@ -233,3 +233,24 @@ def test_all_shards_are_fenced_from_an_abandonment_to_the_next_concluded_outbox(
         outboxes.set_status(manifest.outbox, "concluded", reason="a test says so")
 
     assert fenced == [True, False]
+
+
+def test_a_message_of_a_whole_transaction_is_measured_before_it_is_approved(storage: Home) -> None:
+    gate = Gate(storage)
+    topics = {"topics": ["structures"], "keep": "history"}
+    owner = structures(name="vehicles", topics=topics, message={"bundle": "transaction"})
+    manifest = outbox(storage, owner, 1, [[("structures", b"k", b"x" * 200)]])
+    gate.kafka.client_bytes = 300
+
+    with pytest.raises(ConfigurationError, match="a record for topic structures has 200 bytes"):
+        gate.apply_verdict(manifest)
+
+    assert (gate.status(manifest), gate.kafka.claims) == ("prepared", [])
+    gate.kafka.client_bytes = 1000
+    assert gate.apply_verdict(manifest) == [0]
+
+
+def test_single_structures_are_not_measured_again(storage: Home) -> None:
+    gate = Gate(storage)
+    gate.apply_verdict(outbox(storage, structures(name="vehicles"), 1, [[("structures", b"k", b"x")]]))
+    assert gate.kafka.checked_sizes == []

@@ -27,7 +27,7 @@ LEFT_OUT = ("docs/decisions/", "CHANGELOG.md", "tests/samples/", "tests/unit/tes
 # Topics, event types, metrics, options, codecs and loggers look like modules; files and members of test objects do too.
 NO_MODULES = re.compile(
     r"contexture\.ledger(\.\w+)*|contexture\.(ngsi(\.(entity|attribute))?|sdmx\.structure)(\.(upsert|delete))?"
-    r"|contexture\.operations\.[a-z]+\.[a-z]+ed|contexture\.(profile|escaped|airflow|kafka\.client)"
+    r"|contexture\.operations\.[a-z]+\.[a-z]+ed|contexture\.(profile|escaped|airflow|kafka\.client|encoders|partitioners)"
     r"|contexture\.(bytes_sent|dead_letters|deletes|pending_outboxes|quarantined|read|records_sent|replica_differences)"
     r"|contexture\.(run_lag_seconds|runs_concluded|send_duration|send_failures|transactions_sent|upserts)"
     r"|contexture\.verification_duration|contexture\.sdmx\.structure|tools\.faults\.reading\.client"

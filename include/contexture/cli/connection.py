@@ -37,6 +37,17 @@ def try_connection(
         typer.Option(metavar="KIND", help="ngsi or sdmx: the kind of source, where it cannot be detected."),
     ] = None,
     topic: Annotated[str | None, typer.Option(help="Kafka: an existing topic for the test's records.")] = None,
+    record_bytes: Annotated[
+        int | None,
+        typer.Option(
+            "--bytes",
+            metavar="BYTES",
+            min=1_000,
+            max=209_715_200,
+            help="Kafka: size of the largest record, such as that of a publication's largest; else the connection's "
+            "message.max.bytes.",
+        ),
+    ] = None,
     transactional_id_prefix: Annotated[
         str | None,
         typer.Option(metavar="TEXT", help="Kafka: prefix of transactional ids; else that of the publications."),
@@ -65,6 +76,7 @@ def try_connection(
         timeout_seconds=timeout_seconds,
         media_type=media_type,
         topic=topic,
+        record_bytes=record_bytes,
         transactional_id_prefix=transactional_id_prefix,
         kind=kind,
     )

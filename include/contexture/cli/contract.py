@@ -34,10 +34,11 @@ def show_contract(
     answer.
     """
     from contexture.operations import environment
-    from contexture.operations.actions.contract import observe_contract
+    from contexture.operations.actions.contract import check_describable, observe_contract
     from contexture.operations.reports.contract_documents import FORMS
 
     chosen = environment.named_publication(publication, files)
+    check_describable(chosen)
     store = environment.open_home().publication(chosen.name)
     document = FORMS[form](observe_contract(store, records=records), chosen)
     text = _written(document, as_json=as_json or form == "json-schema")

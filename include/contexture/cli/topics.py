@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from contexture.kafka.topics import TopicChange
     from contexture.operations.actions.topic_comparison import Compared, Differing, Entity, TopicContents
     from contexture.operations.actions.topic_plan import PlannedTopics
-    from contexture.operations.actions.topic_reading import Newest
+    from contexture.operations.actions.topic_reading import ShownRecords
 
 _SHOWN = 20
 
@@ -148,7 +148,7 @@ def _as_json(change: TopicChange, made: tuple[TopicChange, ...] | None) -> dict[
 _SHOWN_CHARACTERS = 2_000
 
 
-def print_records_json(found: Newest) -> None:
+def print_records_json(found: ShownRecords) -> None:
     """One JSON document with everything; what is no text is written as `{"base64": …}`."""
     records = [
         {
@@ -166,8 +166,8 @@ def print_records_json(found: Newest) -> None:
     typer.echo(json.dumps(document, ensure_ascii=True, indent=2))
 
 
-def print_records_text(found: Newest) -> None:
-    """A block for each record, the newest last."""
+def print_records_text(found: ShownRecords) -> None:
+    """A block for each record, in the order in which they were read."""
     for record in found.records:
         place = f"{record.topic}[{record.partition}] at offset {record.offset}"
         typer.secho(f"{printable(place)}, {_time(record) or 'without a time'}", bold=True)
@@ -175,7 +175,7 @@ def print_records_text(found: Newest) -> None:
         typer.echo(f"  value  {_shown(record.value, 'null: deleted')}")
         for name, value in record.headers:
             typer.echo(f"  header {printable(name)}: {_shown(value, 'null')}")
-    typer.echo(f"{found.connection}: {len(found.records)} records, the newest of {len(found.topics)} topics")
+    typer.echo(f"{found.connection}: {len(found.records)} records, the {found.which} of {len(found.topics)} topics")
 
 
 def _time(record: TopicRecord) -> str | None:
@@ -267,15 +267,20 @@ def read_topics(
     connection: Annotated[
         str | None, typer.Option(help="Id of the Kafka connection; the publication's, or kafka_default.")
     ] = None,
-    last: Annotated[int, typer.Option(min=1, max=10_000, help="How many records, the newest.")] = 10,
+    last: Annotated[
+        int, typer.Option("--last", "--count", min=1, max=10_000, help="How many records, of all topics together.")
+    ] = 10,
+    from_beginning: Annotated[
+        bool, typer.Option("--from-beginning", help="The first records of the topics in place of the newest.")
+    ] = False,
     timeout_seconds: Annotated[float, typer.Option("--timeout", min=1, help="Seconds to wait for a response.")] = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
     """Show the newest records of topics, or of those that a publication has sent to: key, value and headers.
 
-    Only what is committed is shown, by the records' times, the newest last. Nothing is written, and no group is
-    joined. Records hold the source's data. The connection comes from the environment, as for
-    `contexture connection test`.
+    Only what is committed is shown, by the records' times, the newest last; with --from-beginning what the topics still
+    have first, each partition in its order. Nothing is written, and no group is joined. Records hold the source's data.
+    The connection comes from the environment, as for `contexture connection test`.
 
     Exit codes: 0 read; 2 a topic, a publication or a connection isn't there, or may not be read; 3 brokers are away.
     """
@@ -283,7 +288,14 @@ def read_topics(
 
     if not (names or publication):
         raise typer.BadParameter("name topics, or give --publication")
-    found = topic_reading.newest(names or [], publication, connection, count=last, timeout_seconds=timeout_seconds)
+    found = topic_reading.read_some(
+        names or [],
+        publication,
+        connection,
+        count=last,
+        which="first" if from_beginning else "newest",
+        timeout_seconds=timeout_seconds,
+    )
     (print_records_json if as_json else print_records_text)(found)
 
 

@@ -72,6 +72,8 @@ _BYTES_A_SECOND: Final = 1_000_000
 _DEFAULT_LARGEST_BYTES: Final = 1_000_000
 # What the client adds to key, value and headers before it compares them with message.max.bytes.
 _OVERHEAD_BYTES: Final = 36
+# A record that does not compress travels with a header of its batch, and a codec may add a little.
+_ROOM_OF_TOPIC_BYTES: Final = 1_048_576
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +90,21 @@ class CheckRecords:
 
     A megabyte of a record adds a second to its time-out.
 
+    Args:
+        settings: the connection.
+        transactional_id: of all of them.
+        timeout_seconds: for each.
+        record_bytes: of the largest record, in place of the connection's own limit.
+
     Attributes:
-        largest_bytes: the connection's `message.max.bytes`.
+        largest_bytes: of key, value and headers: `record_bytes`, or the connection's `message.max.bytes`.
     """
 
-    def __init__(self, settings: ClientSettings, transactional_id: str, timeout_seconds: float) -> None:
+    def __init__(
+        self, settings: ClientSettings, transactional_id: str, timeout_seconds: float, record_bytes: int | None = None
+    ) -> None:
+        if record_bytes is not None:
+            settings = ClientSettings(MappingProxyType({**settings.options, "message.max.bytes": record_bytes}))
         self.largest_bytes = int(settings.options.get("message.max.bytes", _DEFAULT_LARGEST_BYTES))
         self._settings = _with_room(settings, self.largest_bytes)
         self._transactional_id = transactional_id
@@ -166,13 +178,19 @@ class ConnectionCheck:
     """The steps of one test of a connection, `log_in` first; without an existing topic it makes one."""
 
     def __init__(
-        self, settings: ClientSettings, timeout_seconds: float, transactional_id: str, topic: str | None
+        self,
+        settings: ClientSettings,
+        timeout_seconds: float,
+        transactional_id: str,
+        topic: str | None,
+        record_bytes: int | None = None,
     ) -> None:
+        self._record_bytes = record_bytes
         self._settings = settings
         self._timeout_seconds = timeout_seconds
         self._transactional_id = transactional_id
         self._given_topic = self._topic = topic
-        self._records = CheckRecords(settings, transactional_id, timeout_seconds)
+        self._records = CheckRecords(settings, transactional_id, timeout_seconds, record_bytes)
         self._watch = ClientCallbacks()
         self._admin = admin(settings, self._watch)
         self._sent: SentTestRecord | None = None
@@ -216,6 +234,8 @@ class ConnectionCheck:
         name = f"contexture.connection-test.{uuid.uuid4().hex}"
         # The record then has the time of the broker's clock.
         config = {"message.timestamp.type": "LogAppendTime"}
+        if self._record_bytes is not None:
+            config["max.message.bytes"] = str(self._record_bytes + _ROOM_OF_TOPIC_BYTES)
         only_asked = self._given_topic is not None
         answers = self._admin.create_topics(
             [NewTopic(name, 1, -1, config=config)], validate_only=only_asked, request_timeout=self._timeout_seconds
@@ -252,7 +272,8 @@ class ConnectionCheck:
             return CheckResult(None, "not tried: no transaction was committed")
         largest = self._records.largest_bytes
         limit = self._topics().configs([self._topic])[self._topic].get("max.message.bytes", "unknown")
-        said = f"message.max.bytes of the connection is {largest}, max.message.bytes of the topic {limit}"
+        whose = "of the connection is" if self._record_bytes is None else "of this test is"
+        said = f"message.max.bytes {whose} {largest}, max.message.bytes of the topic {limit}"
         request = self._topics().lowest_of_brokers("socket.request.max.bytes")
         if request is not None and request < largest:
             return CheckResult(
@@ -375,6 +396,7 @@ def test_connection(
     timeout_seconds: float = 15.0,  # noqa: PT028 - a function for users, not one of pytest's
     transactional_id_prefix: str = "tx",  # noqa: PT028 - likewise
     topic: str | None = None,  # noqa: PT028 - likewise
+    record_bytes: int | None = None,  # noqa: PT028 - likewise
     on_step: Callable[[Check], None] = lambda check: None,  # noqa: PT028 - likewise
 ) -> ConnectionReport:
     """Checks what a publication needs, on records of its own in a topic of its own, which is removed again.
@@ -387,13 +409,19 @@ def test_connection(
         timeout_seconds: for each step; the largest record gets a second more for each megabyte.
         transactional_id_prefix: of the publications that will use it.
         topic: an existing topic to send the records to, for users who may not make one. They stay in it.
+        record_bytes: key and value of the largest record, whatever the connection's own limit is; the topic that is
+            made has room for it. None: the connection's limit.
         on_step: receives each step as soon as it is done.
 
     Raises:
         KafkaConfigurationError: the client refuses the settings.
     """
     trial = ConnectionCheck(
-        settings, timeout_seconds, f"{transactional_id_prefix}.connection-test.{uuid.uuid4().hex}", topic
+        settings,
+        timeout_seconds,
+        f"{transactional_id_prefix}.connection-test.{uuid.uuid4().hex}",
+        topic,
+        record_bytes,
     )
     checks = []
     for check in _tried(trial, settings.bootstrap_servers, timeout_seconds):

@@ -19,7 +19,9 @@ from contexture.kafka.clients import call_client, client_error, error_in, reader
 from contexture.kafka.error_codes import translate_error
 from contexture.kafka.interfaces import Place
 from contexture.kafka.reader import (
+    RESETS,
     GroupOffsets,
+    OutOfRange,
     Start,
     TopicRecord,
     in_groups,
@@ -143,6 +145,7 @@ class GroupMember:
         refresh_seconds: float,
         broker_wait: BrokerWait,
         *,
+        out_of_range: OutOfRange = "fail",
         open_consumer: OpenConsumer = reader,
     ) -> None:
         self._open_consumer = open_consumer
@@ -154,7 +157,7 @@ class GroupMember:
         self._options: dict[str, Option] = {
             "group.id": group,
             "partition.assignment.strategy": "cooperative-sticky",
-            "auto.offset.reset": "error",
+            "auto.offset.reset": RESETS[out_of_range],
             "enable.partition.eof": False,
         }
         if instance is not None:
@@ -184,7 +187,7 @@ class GroupMember:
             idle_seconds: ends when none came for so long; None: never.
 
         Raises:
-            OffsetGoneError: records after what the group has committed are gone.
+            OffsetGoneError: records after what the group has committed are gone, and `out_of_range` is `fail`.
             DamagedRecordsError: the brokers gave other bytes than were written.
             KafkaConfigurationError: a topic or the group may not be read.
             RetriableError: brokers did not return the group's offsets of partitions that this member was assigned.
@@ -282,12 +285,19 @@ class CommittedReader:
         settings: the connection.
         topics: their names, or a filter that is applied to what the cluster has when reading begins.
         timeout_seconds: how long brokers may be silent, or a transaction stay open, before it is given up.
+        out_of_range: what happens where the offset to read, or that of a group, is not there.
     """
 
     def __init__(
-        self, settings: ClientSettings, topics: Iterable[str] | TopicFilter, *, timeout_seconds: float = 60.0
+        self,
+        settings: ClientSettings,
+        topics: Iterable[str] | TopicFilter,
+        *,
+        timeout_seconds: float = 60.0,
+        out_of_range: OutOfRange = "fail",
     ) -> None:
         self._settings = settings
+        self._out_of_range: OutOfRange = out_of_range
         self._topics = topics if isinstance(topics, TopicFilter) else tuple(sorted(set(topics)))
         self._timeout_seconds = timeout_seconds
 
@@ -301,7 +311,7 @@ class CommittedReader:
         Memory stays the same however much there is.
 
         Raises:
-            OffsetGoneError: records between the start and what is there are gone.
+            OffsetGoneError: records between the start and what is there are gone, and `out_of_range` is `fail`.
             KafkaConfigurationError: a topic is not there, or may not be read.
             BrokersAwayError: brokers were silent for too long, or an open transaction hides the rest.
         """
@@ -310,7 +320,8 @@ class CommittedReader:
         places = places_of(admin, self._names(admin))
         for some in in_groups(places):
             starts = self._starts(admin, some, since)
-            yield from read_places(self._settings, broker_wait, starts, admin.ends(some, committed=False))
+            ends = admin.ends(some, committed=False)
+            yield from read_places(self._settings, broker_wait, starts, ends, out_of_range=self._out_of_range)
 
     def member(self, group: str, *, instance: str | None = None, refresh_seconds: float = 30.0) -> GroupMember:
         """A member of a consumer group that shares the partitions of the topics; to be used as a context manager.
@@ -321,7 +332,13 @@ class CommittedReader:
             refresh_seconds: how often a filter is applied anew, so that new topics are read too.
         """
         return GroupMember(
-            self._settings, self._topics, group, instance, refresh_seconds, BrokerWait(self._timeout_seconds)
+            self._settings,
+            self._topics,
+            group,
+            instance,
+            refresh_seconds,
+            BrokerWait(self._timeout_seconds),
+            out_of_range=self._out_of_range,
         )
 
     def _admin(self, broker_wait: BrokerWait) -> TopicAdmin:
@@ -336,6 +353,6 @@ class CommittedReader:
         group = {"group.id": since.group} if isinstance(since, GroupOffsets) else {}
         try:
             with closing(reader(self._settings, ClientCallbacks(), own=group)) as consumer:
-                return starts_of(admin, consumer, places, since)
+                return starts_of(admin, consumer, places, since, self._out_of_range)
         except client_error() as failure:
             raise translate_error(error_in(failure), "reading a group's offsets") from failure

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from itertools import islice
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal
 
 from contexture.kafka.admin import TopicAdmin
 from contexture.kafka.broker_wait import BrokerWait
@@ -35,11 +38,26 @@ later, with time zone), a group (partitions for which it has committed nothing a
 for the beginning."""
 
 
-def starts_of(admin: TopicAdmin, consumer: Consumer, places: Sequence[Place], start: Start) -> dict[Place, int]:
-    """Returns the first offset to read of each partition.
+OutOfRange = Literal["fail", "earliest", "latest"]
+"""What a reader does whose offset is not there, because retention removed it or the topic is a new one of that name.
+
+`fail` raises `OffsetGoneError`; `earliest` continues at the first record that is there, `latest` behind the last."""
+
+RESETS: Final[Mapping[OutOfRange, str]] = MappingProxyType(
+    {"fail": "error", "earliest": "earliest", "latest": "latest"}
+)
+"""The client's `auto.offset.reset` of each."""
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+def starts_of(
+    admin: TopicAdmin, consumer: Consumer, places: Sequence[Place], start: Start, out_of_range: OutOfRange = "fail"
+) -> dict[Place, int]:
+    """Returns the first offset to read of each partition; one that is out of range is logged or refused.
 
     Raises:
-        OffsetGoneError: one that is asked for is not there any more, or not yet.
+        OffsetGoneError: one that is asked for is not there any more, or not yet, and `out_of_range` is `fail`.
     """
     if isinstance(start, datetime):
         return admin.offsets_at(places, start)
@@ -48,11 +66,13 @@ def starts_of(admin: TopicAdmin, consumer: Consumer, places: Sequence[Place], st
         return earliest
     asked = _committed(consumer, places) if isinstance(start, GroupOffsets) else dict(start)
     latest = admin.ends([place for place in places if place in asked], committed=False)
-    for place, offset in asked.items():
+    for place, offset in list(asked.items()):
         if place in earliest and not earliest[place] <= offset <= latest[place]:
-            raise offset_gone(
-                place, f"offset {offset} does not exist: the partition has {earliest[place]} to {latest[place]}"
-            )
+            why = f"offset {offset} does not exist: the partition has {earliest[place]} to {latest[place]}"
+            if out_of_range == "fail":
+                raise offset_gone(place, why)
+            asked[place] = earliest[place] if out_of_range == "earliest" else latest[place]
+            _LOG.warning("%s[%d] is read from offset %d, records are left out: %s", *place, asked[place], why)
     return {place: asked.get(place, earliest[place]) for place in places}
 
 
@@ -62,7 +82,7 @@ def offset_gone(place: Place, why: str) -> OffsetGoneError:
     return OffsetGoneError(
         f"{topic}[{partition}] cannot be read from the requested offset: {why}",
         next_step="records were deleted (retention, or a new topic of that name): read from the beginning, or from a "
-        "time, then verify the replica or resynchronise it",
+        "time, then verify the replica or resynchronise it; a program may accept the loss by out_of_range",
         topic=topic,
         partition=partition,
     )
@@ -186,16 +206,17 @@ def read_places(
     ends: Mapping[Place, int],
     *,
     isolation: str = "read_committed",
-) -> Iterator[TopicRecord]:
+    out_of_range: OutOfRange = "fail",
+) -> Generator[TopicRecord, None, None]:
     """Yields the records of partitions between two offsets each, the first included (below 0: the first that is there).
 
     Raises:
-        OffsetGoneError: what should come first was deleted.
+        OffsetGoneError: what should come next was deleted, and `out_of_range` is `fail`.
         DamagedRecordsError: the brokers gave other bytes than were written.
         KafkaConfigurationError: a topic may not be read.
         BrokersAwayError: brokers were silent for too long, or an open transaction hides the rest.
     """
-    yield from _Reading(settings, broker_wait, isolation).records(starts, ends)
+    yield from _Reading(settings, broker_wait, isolation, out_of_range).records(starts, ends)
 
 
 def in_groups(places: Sequence[Place]) -> Iterator[Sequence[Place]]:
@@ -225,10 +246,13 @@ def places_of(admin: TopicAdmin, topics: list[str]) -> list[Place]:
 class _Reading:
     """Reads some partitions to their ends."""
 
-    def __init__(self, settings: ClientSettings, broker_wait: BrokerWait, isolation: str) -> None:
+    def __init__(
+        self, settings: ClientSettings, broker_wait: BrokerWait, isolation: str, out_of_range: OutOfRange = "fail"
+    ) -> None:
         self._settings = settings
         self._broker_wait = broker_wait
         self._isolation = isolation
+        self._out_of_range = out_of_range
         self._watch = ClientCallbacks()
 
     def records(self, starts: Mapping[Place, int], ends: Mapping[Place, int]) -> Iterator[TopicRecord]:
@@ -237,7 +261,7 @@ class _Reading:
         left = {place: end for place, end in ends.items() if end > max(0, starts[place])}
         if not left:
             return
-        own = {"auto.offset.reset": "error"}
+        own = {"auto.offset.reset": RESETS[self._out_of_range]}
         with closing(reader(self._settings, self._watch, isolation=self._isolation, own=own)) as consumer:
             connect(consumer, None, _CONNECT_SECONDS)
             consumer.assign([TopicPartition(*place, starts[place]) for place in left])
@@ -320,6 +344,26 @@ def newest_records(
         reach = _Reach(admin.beginnings(some), admin.ends(some, committed=True))
         newest = sorted([*newest, *reach.tails(settings, broker_wait, count)], key=_order)[-count:]
     return newest
+
+
+def first_records(
+    settings: ClientSettings, topics: Iterable[str], count: int, *, timeout_seconds: float = 60.0
+) -> list[TopicRecord]:
+    """Returns the first records that topics still have, as a read-committed consumer gets them.
+
+    Records of one partition come in their order; partitions are mixed. Reading ends after `count` records; arguments,
+    errors and the rest are those of `newest_records`.
+    """
+    broker_wait = BrokerWait(timeout_seconds)
+    admin = TopicAdmin(settings, broker_wait)
+    first: list[TopicRecord] = []
+    for some in in_groups(places_of(admin, sorted(set(topics)))):
+        records = read_places(settings, broker_wait, _beginnings(some), admin.ends(some, committed=True))
+        with closing(records):
+            first += islice(records, count - len(first))
+        if len(first) == count:
+            break
+    return first
 
 
 class _Reach:

@@ -12,7 +12,9 @@ from contexture.publications.fields import (
     ConnectionId,
     Count,
     Flag,
+    FunctionName,
     NumbersOrText,
+    PartitionerName,
     Positive,
     PublicationModel,
     Text,
@@ -29,6 +31,7 @@ _EFFECTLESS = ChangesNoRecord("without effect")
 KEY_IDENTITY = "identity"
 KEY_NONE = "none"
 KEY_TOPIC = "topic"
+JAVA_PARTITIONER = "murmur2"
 
 
 class Batches(PublicationModel):
@@ -61,6 +64,9 @@ class Message(PublicationModel):
     format: Annotated[Format, _VALUE] = Field("ngsiv2", description="Form of the value")
     envelope: Annotated[Envelope, _ENVELOPE] = Field("none", description="CloudEvents Kafka binding around the value")
     key: Annotated[Text, _KEY] = Field(KEY_IDENTITY, description="identity: the key of a record is what it is about")
+    encoder: Annotated[FunctionName | None, _VALUE] = Field(
+        None, description="Entry point of the group contexture.encoders that turns each value into other bytes"
+    )
 
 
 class EntityMessage(Message):
@@ -72,6 +78,9 @@ class EntityMessage(Message):
     key: Annotated[Text, _KEY] = Field(
         KEY_IDENTITY,
         description="identity, none, topic, or a field: id, type, service, service_path or the name of an attribute",
+    )
+    partition_key: Annotated[Literal["none", "identity", "id", "type", "service", "service_path"], _ENVELOPE] = Field(
+        "none", description="With an envelope: the part of the identity in CloudEvents' extension partitionkey"
     )
 
 
@@ -87,6 +96,17 @@ class StructureMessage(Message):
     allow_lossy: Annotated[Flag, _VALUE] = Field(
         False,
         description="Convert structures that the registry cannot write in source.media_type; what is lost is recorded",
+    )
+    partition_key: Annotated[Literal["none", "identity", "agency", "class"], _ENVELOPE] = Field(
+        "none", description="With an envelope: the part of the identity in CloudEvents' extension partitionkey"
+    )
+    bundle: Annotated[Literal["artefact", "transaction"], ChangesRecords("decides which structures share a record")] = (
+        Field(
+            "artefact",
+            description="artefact: each structure is a record; transaction: what a transaction of the registry, or a "
+            "full run, adds and changes is one message in one record without a key. Needs keep: history; verify and "
+            "state rebuild refuse it",
+        )
     )
 
 
@@ -111,6 +131,12 @@ class Publish(PublicationModel):
         "kafka_default", description="Id of the Airflow connection to Kafka"
     )
     shards: Shards = Field(2, description="Parallel senders")
+    partitioner: Annotated[PartitionerName, ChangesRecords("decides the partition of a key")] = Field(
+        JAVA_PARTITIONER,
+        description="murmur2: by the key, as Kafka's Java producer; topic, or a part of the identity (id, type, "
+        "service, service_path; agency, class): by the same hash of that; a number: that partition; else an entry "
+        "point of the group contexture.partitioners",
+    )
     transactional_id_prefix: Annotated[
         StrictStr, Field(pattern=r"^[A-Za-z0-9._-]{1,100}$"), ChangesNoRecord("who sends a record, not where to")
     ] = Field("tx", description="Prefix of transactional ids")

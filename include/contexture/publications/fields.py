@@ -157,6 +157,10 @@ def _as_config_value(value: object) -> object:
     return str(value) if isinstance(value, int | float) else value
 
 
+def _as_name(value: object) -> object:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
 def _is_linked_data(info: ValidationInfo) -> bool:
     # `api` is before the fields that depend on it.
     return bool(info.data) and info.data.get("api") == "ngsi-ld"
@@ -188,6 +192,8 @@ ServicePaths = Annotated[tuple[ServicePath, ...], OneOrMany, Field(min_length=1)
 SelectorText = Annotated[Text, AfterValidator(_check_selector)]
 Texts = Annotated[tuple[Text, ...], OneOrMany]
 ConfigValue = Annotated[StrictStr, BeforeValidator(_as_config_value, json_schema_input_type=str | float | bool)]
+FunctionName = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9_.-]{1,100}$")]
+PartitionerName = Annotated[FunctionName, BeforeValidator(_as_name, json_schema_input_type=str | int)]
 ConnectionId = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9_.-]{1,250}$")]
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, Literal, Protocol  # Any: element types of columns differ
 
 import pyarrow as pa
@@ -44,25 +45,58 @@ def encoded_values(encode: Callable[[bytes], bytes]) -> Encode:
     return rows_encoded
 
 
+ChoosePartition = Callable[[str, bytes | None, int], int]
+"""Returns the partition of a record by its topic, its key and the number of partitions of the topic."""
+
+
 def partitioned(settings: ClientSettings, choose: Callable[[bytes | None, int], int]) -> Encode:
     """Returns an encoder that chooses partitions by a record's key and the number of partitions of its topic.
 
     Records that name their partition keep it. The number is requested once for each topic. Records of one key are in
     order only if it always goes to the same partition.
     """
-    counts: dict[str, int] = {}
+    return partitioned_by_topic(partitions_by_brokers(settings), lambda topic, key, partitions: choose(key, partitions))
 
+
+PartitionsOf = Callable[[str], int]
+"""Returns the number of partitions of a topic."""
+
+
+def partitions_by_brokers(settings: ClientSettings) -> PartitionsOf:
+    """Returns the function that asks the brokers, once for each topic."""
+
+    @cache
     def partitions_of(topic: str) -> int:
-        if topic not in counts:
-            found = TopicAdmin(settings, BrokerWait(_WAIT_SECONDS)).listed(topic)
-            counts[topic] = found[topic].partitions if topic in found else 1
-        return counts[topic]
+        found = TopicAdmin(settings, BrokerWait(_WAIT_SECONDS)).listed(topic)
+        return found[topic].partitions if topic in found else 1
+
+    return partitions_of
+
+
+def partitioned_by_topic(partitions_of: PartitionsOf, choose: ChoosePartition) -> Encode:
+    """Returns the same encoder for a function that is called with the topic too.
+
+    The encoder raises:
+        ConfigurationError: the topic has no partition of the number that was chosen.
+    """
+
+    def chosen_for(topic: str, key: bytes | None) -> int:
+        count = partitions_of(topic)
+        partition = choose(topic, key, count)
+        if not 0 <= partition < count:
+            raise ConfigurationError(
+                f"the partitioner chose partition {partition} of topic {topic}, which has {count}",
+                next_step="choose a number from 0 to the number of partitions, which is not included; more partitions: "
+                "docs/how-to/change-topics.md",
+                topic=topic,
+                partition=partition,
+            )
+        return partition
 
     def rows_partitioned(rows: pa.RecordBatch) -> pa.RecordBatch:
         columns = (rows.column(name).to_pylist() for name in ("partition", "key", "topic"))
         chosen = [
-            choose(key, partitions_of(str(topic))) if given is None else given
-            for given, key, topic in zip(*columns, strict=True)
+            chosen_for(str(topic), key) if given is None else given for given, key, topic in zip(*columns, strict=True)
         ]
         return _with_column(rows, "partition", pa.array(chosen, pa.int32()))
 

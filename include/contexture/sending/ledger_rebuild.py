@@ -23,6 +23,8 @@ from contexture.kafka.interfaces import OpenProducer
 from contexture.kafka.producer import open_session
 from contexture.kafka.reader import TopicRecord, read_committed
 from contexture.kafka.settings import ClientSettings
+from contexture.sending.choices import encode_of
+from contexture.sending.context import Encode
 from contexture.sending.dead_letters import dead_letters_found
 from contexture.sending.interfaces import LedgerPort
 from contexture.sending.ledger import LedgerEntry, SenderNames, commit_row
@@ -238,6 +240,7 @@ def ledger_from_records(
 
     `assume_sent` counts transactions that the topics do not show as sent."""
     found = _in_kafka(settings, known, pending)
+    encode = encode_of(known.store.run(pending.run).order().publication, settings)
     for shard in range(known.shards):
         part = shard_of(pending, shard)
         if part is None or not part.records:
@@ -245,7 +248,8 @@ def ledger_from_records(
             entry = settled_entry(pending.outbox, pending.sequence, None)
             yield RebuiltShard(shard, entry, f"outbox {pending.outbox} has no records here")
         else:
-            yield _of_shard(known, pending, part, found, assume_sent=assume_sent)
+            records = list(_outbox_records(known.store.reader(pending, part.shard), encode))
+            yield _of_shard(known, pending, part, records, found, assume_sent=assume_sent)
 
 
 def _in_kafka(settings: ClientSettings, known: SentAccordingToHome, pending: Manifest) -> _InKafka:
@@ -261,10 +265,15 @@ def _in_kafka(settings: ClientSettings, known: SentAccordingToHome, pending: Man
 
 
 def _of_shard(
-    known: SentAccordingToHome, pending: Manifest, part: ShardManifest, found: _InKafka, *, assume_sent: bool
+    known: SentAccordingToHome,
+    pending: Manifest,
+    part: ShardManifest,
+    records: list[OutboxRecord],
+    found: _InKafka,
+    *,
+    assume_sent: bool,
 ) -> RebuiltShard:
     left_out = found.aside.get(part.shard, frozenset())
-    records = list(_outbox_records(known.store.reader(pending, part.shard)))
     counts = _sent_of(records, pending, part, found, left_out)
     sent = counts.possible if assume_sent else counts.certain
     why = f"{sent} of {part.transactions} transactions of outbox {pending.outbox} are in Kafka"
@@ -307,8 +316,9 @@ def _sent_entry(
     )
 
 
-def _outbox_records(reader: OutboxShardReader) -> Iterator[OutboxRecord]:
-    for batch in reader.batches(0):
+def _outbox_records(reader: OutboxShardReader, encode: Encode | None) -> Iterator[OutboxRecord]:
+    for prepared in reader.batches(0):
+        batch = prepared if encode is None else encode(prepared)
         varying = [name for name in batch.schema.names if name.startswith(HEADER_PREFIX)]
         for row in batch.to_pylist():
             own = [(name.removeprefix(HEADER_PREFIX), row[name]) for name in varying if row[name] is not None]

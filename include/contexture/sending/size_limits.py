@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
 
-from contexture.errors import ContextureError
+from contexture.errors import ConfigurationError, ContextureError
 from contexture.kafka.admin import TopicAdmin
 from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.settings import ClientSettings, Option
 from contexture.kafka.topics import TopicSpec
 from contexture.publications import Publication, SdmxPublication
 from contexture.sending.dead_letters import DeadLetters
+from contexture.sending.interfaces import ShardReader
 
 LARGEST_RECORD_BYTES: Final = 209_715_200
 """Key, value and headers of the largest record of a structure publication, before compression (200 MiB)."""
@@ -170,6 +171,40 @@ def size_limits(
         )
     there = {name: int(config[_TOPIC]) for name, config in configs.items() if config.get(_TOPIC, "").isdecimal()}
     return SizeLimits(client_bytes, {**wanted, **there}, request_bytes, compression)
+
+
+def compressed_size(message: bytes, codec: str) -> int:
+    """Returns the bytes of a message as a client compresses it."""
+    if codec == "none":
+        return len(message)
+    import pyarrow as pa
+
+    return int(pa.compress(message, codec=codec).size)
+
+
+def check_records(reader: ShardReader, limits: SizeLimits) -> None:
+    """Checks that each value of a shard is below the limits of its topic; nothing is sent.
+
+    Raises:
+        ConfigurationError: one is above a limit.
+    """
+    for batch in reader.batches(0):
+        for topic, value in zip(*(batch.column(name).to_pylist() for name in ("topic", "value")), strict=True):
+            if value is not None:
+                _check_record(str(topic), value, limits)
+
+
+def _check_record(topic: str, value: bytes, limits: SizeLimits) -> None:
+    exceeded = limits.exceeded(len(value), lambda: compressed_size(value, limits.compression), [topic])
+    if exceeded:
+        raise ConfigurationError(
+            f"a record for topic {topic} has {len(value):,} bytes, and {' and '.join(map(str, exceeded))}; nothing was "
+            "sent",
+            next_step="raise what is named (docs/how-to/publish-large-structures.md), then clear this task; or set "
+            "message.bundle: artefact, or select or route fewer structures, and start a new run",
+            topic=topic,
+            bytes=len(value),
+        )
 
 
 _DAY_MS: Final = 86_400_000

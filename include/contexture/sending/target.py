@@ -26,14 +26,15 @@ from contexture.sending import (
     ShardReader,
     ShardResult,
     for_structures,
-    timed_by_sending,
 )
+from contexture.sending.choices import encode_of
+from contexture.sending.context import Encode
 from contexture.sending.interfaces import HiddenPort, LedgerPort
 from contexture.sending.ledger import LedgerStatus
 from contexture.sending.ledger_copies import LedgerCopies
 from contexture.sending.open_transactions import OpenTransactions
 from contexture.sending.resume import ExpectedRow
-from contexture.sending.size_limits import dead_letter_spec, dead_letters_of, topic_spec
+from contexture.sending.size_limits import check_records, dead_letter_spec, dead_letters_of, size_limits, topic_spec
 from contexture.storage.archive import Interval
 from contexture.storage.home import ProgressCallback
 from contexture.storage.manifests import Manifest
@@ -130,6 +131,18 @@ class Target(Protocol):
 
     def ensure_topics(self, topics: Iterable[str]) -> None:
         """Every topic exists when this returns."""
+
+    def check_sizes(self, reader: ShardReader, topics: Collection[str], size: int) -> None:
+        """Checks that the values of a shard pass the client, their topics and the brokers.
+
+        Args:
+            reader: the shard.
+            topics: that its records go to; they exist.
+            size: bytes of all its keys and values.
+
+        Raises:
+            ConfigurationError: one is above a limit.
+        """
 
     def topic_ids(self, topics: Iterable[str], *, all_exist: bool = False) -> dict[str, str]:
         """Kafka's own ids of topics, without those that do not exist; `HIDDEN` for those that may not be seen.
@@ -242,6 +255,8 @@ class KafkaTarget:
     def ensure_topics(self, topics: Iterable[str]) -> None:
         """Makes what is missing, as the publication wants it; reports differences in what is there."""
         specs = [topic_spec(self._publication, topic) for topic in topics]
+        # What cannot be encoded is known before anything is approved.
+        self._encode  # noqa: B018 - finds the entry points
         if specs:
             specs.extend(filter(None, [dead_letter_spec(self._publication)]))
         found = ensure_topics(
@@ -256,6 +271,12 @@ class KafkaTarget:
             self._report(f"{len(found.created)} topics created, {found.existing} existed")
         for drift in found.drift[:_SHOWN_DRIFT]:
             self._report(f"left as it is: {drift}")
+
+    def check_sizes(self, reader: ShardReader, topics: Collection[str], size: int) -> None:
+        """Compares them with the connection and the brokers' answers; reads them only where one may be above."""
+        limits = size_limits(self._client_settings(size), sorted(topics), {}, wait_seconds=self._wait_seconds)
+        if limits.exceeded(size, lambda: size, sorted(topics)):
+            check_records(reader, limits)
 
     def topic_ids(self, topics: Iterable[str], *, all_exist: bool = False) -> dict[str, str]:
         """As the brokers say, in one request."""
@@ -298,18 +319,24 @@ class KafkaTarget:
         )
 
     def _publisher(self, sending: SendRequest, **options: Unpack[PublisherParts]) -> Publisher:
-        # A registry transaction is one of Kafka, so a shard's bytes are the most that one can have.
         return Publisher(
-            for_structures(self._settings, sending.bytes) if self._is_registry else self._settings,
+            self._client_settings(sending.bytes),
             self._names,
             shards=sending.shards,
             broker_wait_seconds=self._wait_seconds,
             progress=lambda progress: self._report(f"shard {progress.shard}: {progress.detail}"),
             dead_letters=dead_letters_of(self._publication),
-            # Kafka removes a history's records by their own time: that of a change may be older than the retention.
-            encode=timed_by_sending if self._publication.topics.keep == "history" else None,
+            encode=self._encode,
             **options,
         )
+
+    def _client_settings(self, shard_bytes: int) -> ClientSettings:
+        # A registry transaction is one of Kafka, so a shard's bytes are the most that one can have.
+        return for_structures(self._settings, shard_bytes) if self._is_registry else self._settings
+
+    @cached_property
+    def _encode(self) -> Encode | None:
+        return encode_of(self._publication, self._settings)
 
     def _ledger(self) -> Ledger:
         return Ledger(self._settings, self._names, broker_wait=self._broker_wait())

@@ -24,6 +24,7 @@ from contexture.storage.folder import StoredFolder
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.outboxes import Outboxes, Status
 from contexture.storage.paths import PublicationPaths
+from contexture.storage.schemas import BUNDLED_FILE
 
 Interval = tuple[datetime, datetime]
 
@@ -152,7 +153,17 @@ class PublicationArchive:
         rows = _table(StoredFolder(self._home, self._paths.shard(run.outbox, 0)), ["key", "source_transaction"])
         numbers = rows.column("source_transaction").to_pylist()
         keys = rows.column("key").to_pylist()
-        return frozenset(key.decode() for key, number in zip(keys, numbers, strict=True) if number == transaction)
+        sent = [key for key, number in zip(keys, numbers, strict=True) if number == transaction]
+        return frozenset(key.decode() for key in sent if key is not None) | self._bundled(run, transaction, sent)
+
+    def _bundled(self, run: ArchivedRun, transaction: int, keys: Sequence[bytes | None]) -> frozenset[str]:
+        """Returns the URNs of what was sent without keys, as messages of whole transactions."""
+        if None not in keys:
+            return frozenset()
+        outbox = StoredFolder(self._home, self._paths.outbox(run.outbox))
+        with outbox.home.translate_read_errors(outbox.path):
+            rows = outbox.table(BUNDLED_FILE, filters=pc.field("source_transaction") == transaction)
+        return frozenset(rows.column("urn").to_pylist())
 
     def received(self, start: datetime, end: datetime) -> tuple[int, ...]:
         """Ids of the transactions with rows that runs of an interval read, its end excluded, rising."""

@@ -99,6 +99,18 @@ TRANSCODED = pa.schema(
 )
 """Accepted structures that were converted, from which form into which; `lost` is null where nothing was."""
 
+BUNDLED = pa.schema(
+    [
+        pa.field("source_transaction", pa.int64()),
+        pa.field("topic", pa.string(), nullable=False),
+        pa.field("urn", pa.string(), nullable=False),
+    ]
+)
+"""The structures of messages of whole transactions, which have no keys: a row for each, in the order of its message."""
+
+BUNDLED_FILE = "bundled.parquet"
+"""The file of these rows; only in outboxes that have such messages."""
+
 STATE = pa.schema(
     [
         pa.field("identity_hash", _HASH, nullable=False),

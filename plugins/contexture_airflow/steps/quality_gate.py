@@ -41,7 +41,8 @@ def apply_verdict(
 
     Raises:
         RejectedError: a critical expectation failed. The outbox is rejected; none of it will ever be sent.
-        ConfigurationError: the outbox is at its end already, or its topics can not be made.
+        ConfigurationError: the outbox is at its end already, its topics can not be made, or a message of a whole
+            transaction is too large for them.
     """
     outboxes = store.outboxes
     manifest = outboxes.manifest(staged.outbox)
@@ -64,12 +65,24 @@ def apply_verdict(
         report("baseline: what the registry holds becomes state, and nothing is sent until it changes")
         _set_log_start(store, manifest, target)
     target.ensure_topics(topics)
+    _check_sizes(store, manifest, publication, topics, target)
     record_topics(store, manifest, publication, target, topics, report)
     _claim(store, manifest, topics, target, report)
     _warn_of_ledger(target, report)
     outboxes.set_status(manifest.outbox, "approved", reason="every critical expectation holds")
     report(f"approved: {manifest.records} records for {len(topics)} topics")
     return [shard.shard for shard in manifest.shards if shard.records]
+
+
+def _check_sizes(
+    store: PublicationStore, manifest: Manifest, publication: Publication, topics: Collection[str], target: Target
+) -> None:
+    """A message of a whole transaction grows with the registry: its size is known before anything is sent."""
+    if not isinstance(publication, SdmxPublication) or publication.message.bundle == "artefact":
+        return
+    for shard in manifest.shards:
+        if shard.records:
+            target.check_sizes(store.reader(manifest, shard.shard), topics, shard.bytes)
 
 
 def _set_log_start(store: PublicationStore, manifest: Manifest, target: Target) -> None:

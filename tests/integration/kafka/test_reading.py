@@ -101,6 +101,27 @@ def test_what_was_deleted_before_it_was_read_is_reported_loudly(settings, name):
         list(member.records(idle_seconds=30))
 
 
+def test_a_reader_may_accept_the_loss_of_what_was_deleted_before_it_was_read(settings, name, caplog):
+    ensure_topics(settings, [TopicSpec(name)])
+    send(settings, name, ten(name))
+    group, remaining = f"group-{name}", [b"v%d" % number for number in range(5, 10)]
+    with CommittedReader(settings, [name]).member(group) as member:
+        next(member.records(idle_seconds=30))
+        member.commit()
+    admin = AdminClient(settings.admin())
+    (deletion,) = admin.delete_records([TopicPartition(name, 0, 5)]).values()
+    deletion.result(60)
+    earliest = CommittedReader(settings, [name], out_of_range="earliest")
+    latest = CommittedReader(settings, [name], out_of_range="latest")
+
+    assert values(earliest.records(since=GroupOffsets(group))) == remaining
+    assert f"{name}[0] is read from offset 5, records are left out: offset 1 does not exist" in caplog.text
+    assert values(latest.records(since={(name, 0): 2})) == []
+    assert values(earliest.records(since={(name, 0): 7})) == remaining[2:]
+    with earliest.member(group) as member:
+        assert values(next(member.records(idle_seconds=30)) for _ in range(5)) == remaining
+
+
 def test_bytes_that_changed_on_a_brokers_disk_are_reported_loudly(kafka, name):
     settings = ClientSettings.from_extra({**kafka.client_settings(), "compression.type": "none"})
     ensure_topics(settings, [TopicSpec(name)])

@@ -233,6 +233,17 @@ def test_a_connection_that_works(settings, kafka):
     assert [topic for topic in TopicAdmin(settings, BrokerWait(60)).listed() if "connection-test" in topic] == []
 
 
+@pytest.mark.parametrize("size", [5_000, 3_000_000])
+def test_a_connection_is_tested_with_a_record_of_the_size_that_is_asked_for(settings, size):
+    checks = {check.name: check for check in test_connection(settings, record_bytes=size).checks}
+    found = checks["message size"]
+    assert (found.passed, found.detail) == (
+        True,
+        f"a record of that size passes: message.max.bytes of this test is {size}, "
+        f"max.message.bytes of the topic {size + 1_048_576}",
+    )
+
+
 def test_a_topic_that_is_not_there_is_reported_by_the_test_of_a_connection(settings, name):
     checks = {check.name: check for check in test_connection(settings, timeout_seconds=120, topic=name).checks}
     assert (checks["transactions"].passed, checks["transactions"].detail) == (

@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from builders.states import Held, state_table, write_files
 from contexture.cli import main
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
-from contexture.kafka.reader import newest_records
+from contexture.kafka.reader import first_records, newest_records
 from contexture.storage.home import Home
 from contexture.storage.schemas import STATE
 from contexture_sandbox.kafka import EmbeddedKafka
@@ -84,6 +84,19 @@ def test_an_open_transaction_is_neither_shown_nor_waited_for(kafka, settings):
 
     assert [record.value for record in newest_records(settings, [topic], 5, timeout_seconds=30)] == [b"a"]
     producer.abort_transaction(60)
+
+
+def test_the_first_records_come_from_the_beginning_and_no_more_than_were_asked_for(
+    kafka, settings, capsys, monkeypatch
+):
+    topic, producer = made(settings, "read-first"), sender(kafka, "tx.read-first")
+    for moment in (5, 4, 3):
+        write(producer, topic, (moment, b"%d" % moment))
+
+    code, found = run(capsys, monkeypatch, topic, "--connection", "city_kafka", "--from-beginning", "--count", "2")
+
+    assert (code, [each["value"] for each in found["records"]]) == (0, ["5", "4"])
+    assert [record.value for record in first_records(settings, [topic], 9)] == [b"5", b"4", b"3"]
 
 
 def test_the_command_shows_keys_values_headers_and_deletions(kafka, settings, capsys, monkeypatch):

@@ -16,7 +16,7 @@ from builders.asyncapi import asyncapi_schema
 from builders.outboxes import outbox, publication
 from contexture.cli import app
 from contexture.errors import ConfigurationError
-from contexture.operations.actions.contract import observe_contract
+from contexture.operations.actions.contract import check_describable, observe_contract
 from contexture.storage.home import Home
 
 CARS = """\
@@ -188,3 +188,9 @@ def test_a_file_is_written_in_yaml(tmp_path: Path) -> None:
 
     assert run("--output", str(file)).stdout == f"asyncapi of vehicles is in {file}\n"
     assert yaml.safe_load(file.read_text())["asyncapi"] == "3.0.0"
+
+
+def test_values_that_an_encoder_makes_are_not_described(sent: Home) -> None:
+    with pytest.raises(ConfigurationError, match="what the encoder avro makes"):
+        check_describable(publication(message={"encoder": "avro"}))
+    check_describable(publication())

@@ -90,6 +90,25 @@ def test_the_envelope_counts(contexture, registry, written):
     assert 300 < sizes["cloudevents-structured"] - sizes["none"] < 1500
 
 
+def test_all_structures_of_a_topic_are_compared_where_they_are_one_message(contexture, registry, written, monkeypatch):
+    for number in range(4):
+        registry.submit(seed_codelist(number, codes=20))
+    connect_kafka(monkeypatch, **{"message.max.bytes": 5_000})
+    text = FILE.replace("[structures]}", "[structures], keep: history}")
+    apart = contexture("check", "--sizes", written(text))
+    assert (apart.code, "all of them fit" in apart.out) == (0, True)
+
+    together = contexture("check", "--sizes", "--json", written(f"{text}message: {{bundle: transaction}}\n"))
+
+    [found] = json.loads(together.out)["publications"]
+    [large] = found["too_large"]
+    assert (together.code, large["urn"], large["topics"]) == (1, "one message of all for structures", ["structures"])
+    assert large["size_bytes"] > 5_000
+    assert large["exceeded"] == [
+        {"limit": "client", "name": "message.max.bytes", "allowed_bytes": 5_000, "topic": None}
+    ]
+
+
 @pytest.mark.slow
 def test_a_topic_is_compared_with_what_is_left_after_compression(contexture, registry, written, monkeypatch):
     registry.submit(seed_codelist(0, codes=1000))

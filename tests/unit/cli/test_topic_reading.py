@@ -6,7 +6,7 @@ import pytest
 
 from contexture.cli.topics import print_records_text
 from contexture.kafka import TopicRecord
-from contexture.operations.actions.topic_reading import Newest
+from contexture.operations.actions.topic_reading import ShownRecords
 from contexture.operations.environment import named_publication
 from contexture.publications import PublicationError
 
@@ -17,7 +17,7 @@ def record(key: bytes | None, value: bytes | None, *headers: tuple[str, bytes | 
 
 def test_records_are_shown_with_place_time_key_value_and_headers(capsys):
     print_records_text(
-        Newest("city_kafka", ("bikes",), (record(b"k", b'{"id":"s1"}', ("h", b"1")), record(None, None)))
+        ShownRecords("city_kafka", ("bikes",), (record(b"k", b'{"id":"s1"}', ("h", b"1")), record(None, None)))
     )
 
     assert capsys.readouterr().out.splitlines() == [
@@ -33,7 +33,7 @@ def test_records_are_shown_with_place_time_key_value_and_headers(capsys):
 
 
 def test_what_a_record_holds_does_nothing_to_the_terminal(capsys):
-    print_records_text(Newest("k", ("bikes",), (record(b"\x1b[2J", b"\xff\xfe", ("\x07", b"\x1b")),)))
+    print_records_text(ShownRecords("k", ("bikes",), (record(b"\x1b[2J", b"\xff\xfe", ("\x07", b"\x1b")),)))
     shown = capsys.readouterr().out
 
     assert "\x1b[2J" not in shown
@@ -42,7 +42,7 @@ def test_what_a_record_holds_does_nothing_to_the_terminal(capsys):
 
 
 def test_a_long_value_is_cut_and_says_so(capsys):
-    print_records_text(Newest("k", ("bikes",), (record(b"k", b"x" * 5000),)))
+    print_records_text(ShownRecords("k", ("bikes",), (record(b"k", b"x" * 5000),)))
     (line,) = [each for each in capsys.readouterr().out.splitlines() if each.startswith("  value")]
 
     assert line.endswith("… (5000 bytes; --json has all)")

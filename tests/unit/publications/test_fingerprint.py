@@ -98,8 +98,10 @@ CHANGING = {
     "batches.batch_timeout": 5,
     "message.format": "cygnus-lines",
     "message.key": "topic",
+    "message.encoder": "avro",
     "quality.coerce_numbers": True,
     "publish.connection": "other",
+    "publish.partitioner": "type",
 }
 
 
@@ -181,6 +183,8 @@ def test_every_key_that_works_today_is_tried_in_one_direction():
         "topics.routes",
         "message.envelope",
         "message.allow_lossy",
+        "message.partition_key",  # needs an envelope beside it; tried below
+        "message.bundle",  # of registries
     }
     assert set(CHANGING) == set(CHANGES_RECORDS) - not_yet
     assert set(KEEPING) == set(CHANGES_NO_RECORD) - {
@@ -209,8 +213,10 @@ def test_keys_that_need_each_other_change_the_fingerprint():
         digest({"topics.naming": "fixed", "topics.topics": ["A", "B"]}),
         digest({"source.api": "ngsi-ld", "source.context": "https://example.org/a.jsonld"}),
         digest({"source.api": "ngsi-ld", "source.context": "https://example.org/b.jsonld"}),
+        digest({"message.envelope": "cloudevents-binary"}),
+        digest({"message.envelope": "cloudevents-binary", "message.partition_key": "type"}),
     }
-    assert len(found) == 9
+    assert len(found) == 11
 
 
 def test_writing_a_default_out_changes_nothing():
@@ -275,9 +281,13 @@ def test_defaults_of_fingerprinted_keys_are_frozen():
         "message.format": "ngsiv2",
         "message.envelope": "none",
         "message.key": "identity",
+        "message.encoder": None,
+        "message.partition_key": "none",
         "message.allow_lossy": False,
+        "message.bundle": "artefact",
         "quality.coerce_numbers": False,
         "publish.connection": "kafka_default",
+        "publish.partitioner": "murmur2",
     }
     assert others == {
         ("sdmx", "topics.naming"): "fixed",

@@ -98,10 +98,13 @@ def test_a_minimal_file_has_every_documented_default(written):
             "format": "ngsiv2",
             "envelope": "none",
             "key": "identity",
+            "encoder": None,
+            "partition_key": "none",
         },
         "publish": {
             "connection": "kafka_default",
             "shards": 2,
+            "partitioner": "murmur2",
             "transaction_records": 50000,
             "transactional_id_prefix": "tx",
             "on_failure": "stop",
@@ -230,7 +233,7 @@ def test_the_error_reads_like_a_compilers(written):
         f"{path}:5:3: error: unknown key `shard`\n"
         " 5 |   shard: 3\n"
         "   |   ^^^^^\n"
-        "   = did you mean `shards`? expected one of: connection, shards, "
+        "   = did you mean `shards`? expected one of: connection, shards, partitioner, "
         "transactional_id_prefix, on_failure, dead_letter_topic, max_dead_letters, broker_wait_seconds, broker_list, "
         "zookeeper_endpoint, transaction_records\n"
         "\n"

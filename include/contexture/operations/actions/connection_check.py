@@ -86,6 +86,7 @@ def check_connection(
     timeout_seconds: float,
     media_type: str = "",
     topic: str | None = None,
+    record_bytes: int | None = None,
     transactional_id_prefix: str | None = None,
     kind: SourceKind | None = None,
 ) -> CheckOutcome:
@@ -97,6 +98,7 @@ def check_connection(
         timeout_seconds: for each step.
         media_type: of a structure registry: the format to try.
         topic: of Kafka: an existing topic that takes the test's records.
+        record_bytes: of Kafka: size of the largest record; None: the connection's own limit.
         transactional_id_prefix: of Kafka; None: as the publications say that use the connection.
         kind: of a source; None: what its type, the other arguments, the connection and the publications say, else what
             answers.
@@ -118,6 +120,7 @@ def check_connection(
         timeout_seconds=timeout_seconds,
         media_type=media_type,
         topic=topic,
+        record_bytes=record_bytes,
         transactional_id_prefix=transactional_id_prefix,
         kind=kind,
     )
@@ -131,6 +134,7 @@ def check_connection_fields(
     timeout_seconds: float,
     media_type: str = "",
     topic: str | None = None,
+    record_bytes: int | None = None,
     transactional_id_prefix: str | None = None,
     kind: SourceKind | None = None,
     on_step: StepReport = ignore_step,
@@ -142,7 +146,13 @@ def check_connection_fields(
     target = _target(connection_id, fields)
     if target == "kafka":
         return try_kafka(
-            connection_id, fields, topic, timeout_seconds, on_step, transactional_id_prefix=transactional_id_prefix
+            connection_id,
+            fields,
+            topic,
+            timeout_seconds,
+            on_step,
+            record_bytes=record_bytes,
+            transactional_id_prefix=transactional_id_prefix,
         )
     registry = RegistryCheck(connection_id, fields, media_type, timeout_seconds, on_step)
     broker = BrokerCheck(connection_id, fields, service, timeout_seconds)
@@ -234,6 +244,7 @@ def try_kafka(
     timeout_seconds: float,
     on_step: StepReport = ignore_step,
     *,
+    record_bytes: int | None = None,
     transactional_id_prefix: str | None = None,
 ) -> CheckOutcome:
     """Tries a connection, step by step; `on_step` receives each step as soon as it is done.
@@ -243,6 +254,7 @@ def try_kafka(
         fields: as Airflow has them.
         topic: an existing one that takes the test's records.
         timeout_seconds: for each step.
+        record_bytes: of the largest record; None: the connection's own limit.
         transactional_id_prefix: as publications have it; None: as those say that use the connection.
 
     Raises:
@@ -255,6 +267,7 @@ def try_kafka(
         timeout_seconds=timeout_seconds,
         transactional_id_prefix=transactional_id_prefix or _prefix(connection_id),
         topic=topic,
+        record_bytes=record_bytes,
         on_step=lambda check: on_step(_step(check)),
     )
     cluster = f", cluster {report.cluster_id}" if report.cluster_id else ""

@@ -12,6 +12,7 @@ import orjson
 from genson import SchemaBuilder
 
 from contexture.errors import ConfigurationError
+from contexture.publications import Publication
 from contexture.storage.manifests import Manifest
 from contexture.storage.publication_store import PublicationStore
 from contexture.storage.schemas import HEADER_PREFIX
@@ -128,6 +129,21 @@ class ObservedContract:
         if kind not in self.values and len(self.values) >= _MOST_KINDS:
             kind = OTHER
         return self.values.setdefault(kind, ValueShape(kind))
+
+
+def check_describable(publication: Publication) -> None:
+    """Checks that stored outboxes hold values as readers get them.
+
+    Raises:
+        ConfigurationError: an encoder of a package changes them when they are sent.
+    """
+    encoder = publication.message.encoder
+    if encoder is not None:
+        raise ConfigurationError(
+            f"the values of {publication.name} are what the encoder {encoder} makes, and outboxes hold them as they "
+            "were before",
+            next_step="describe what the encoder makes beside the package that offers it",
+        )
 
 
 def observe_contract(store: PublicationStore, *, records: int = RECORDS) -> ObservedContract:

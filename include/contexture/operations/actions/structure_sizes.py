@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -144,7 +145,8 @@ def _of_registry(loaded: LoadedPublication, publication: SdmxPublication, progre
         around = structure_envelope(publication)
         sent_as = bare if around is None else enveloped(around)
         forms = Forms.of(media_type, converts=publication.message.allow_lossy)
-        sizes = measure(registry, topics, forms, limits, progress, sent_as)
+        bundled = publication.message.bundle == "transaction"
+        sizes = measure(registry, topics, forms, limits, progress, sent_as, bundled=bundled)
         return SizeReport(loaded, limits=limits, sizes=sizes)
 
 
@@ -265,6 +267,15 @@ class _Tally:
     largest: tuple[int, str | None] = (0, None)
     too_large: list[TooLarge] = field(default_factory=list)
     inexpressible: dict[str, str] = field(default_factory=dict)
+    totals: Counter[str] = field(default_factory=Counter)
+
+    def note_bundles(self) -> None:
+        """Compares one message of all structures with the client's limit, for each topic."""
+        for topic, size in sorted(self.totals.items()):
+            # What topics and brokers compare is compressed, and known when a run has made the message.
+            exceeded = self.limits.exceeded(size, lambda: 0, ())
+            if exceeded:
+                self.too_large.append(TooLarge(f"one message of all for {topic}", size, (topic,), exceeded))
 
     def note(self, urn: str, media_type: str, size: int, message: Message) -> None:
         """Compares one structure with the limits."""
@@ -274,7 +285,10 @@ class _Tally:
         if size > self.largest[0]:
             self.largest = (size, urn)
         topics = self.topics.get(urn, ())
-        exceeded = self.limits.exceeded(size, lambda: compressed(message(), self.limits.compression), topics)
+        self.totals.update(dict.fromkeys(topics, size))
+        from contexture.sending.size_limits import compressed_size
+
+        exceeded = self.limits.exceeded(size, lambda: compressed_size(message(), self.limits.compression), topics)
         if exceeded:
             self.too_large.append(TooLarge(urn, size, topics, exceeded))
 
@@ -286,6 +300,8 @@ def measure(
     limits: SizeLimits,
     progress: Progress = lambda done, of: None,
     sent_as: RecordSize = bare,
+    *,
+    bundled: bool = False,
 ) -> Sizes:
     """The sizes of structures, each in the record that would be sent.
 
@@ -296,6 +312,7 @@ def measure(
         limits: what they are compared with.
         progress: gets how many were read, and of how many.
         sent_as: says what becomes of a message: `bare`, or `enveloped`.
+        bundled: a full run sends all structures of a topic as one message, which is compared with the client's limit.
 
     Raises:
         RegistryUnavailableError: the registry is away, ill, or answers with less than whole messages.
@@ -311,17 +328,10 @@ def measure(
                     _note_all(tally, reply, forms)
                 progress(len(topics) - len(tally.waiting), len(topics))
         gone = _one_by_one(registry, tally, forms, into, progress)
+    if bundled:
+        tally.note_bundles()
     size, urn = tally.largest
     return Sizes(len(topics), tally.measured, urn, size, tuple(tally.too_large), tally.inexpressible, gone)
-
-
-def compressed(message: bytes, codec: str) -> int:
-    """Returns the bytes of a message as a client compresses it."""
-    if codec == "none":
-        return len(message)
-    import pyarrow as pa
-
-    return int(pa.compress(message, codec=codec).size)
 
 
 def _note_all(tally: _Tally, reply: Reply, forms: Forms) -> None:

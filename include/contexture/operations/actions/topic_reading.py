@@ -1,4 +1,4 @@
-"""The newest records of topics, and the dead letters of a publication, by the connections of the environment."""
+"""The newest or first records of topics, and dead letters of a publication, by the connections of the environment."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from contexture.errors import ConfigurationError
 from contexture.kafka import TopicRecord, read_committed
-from contexture.kafka.reader import newest_records
+from contexture.kafka.reader import first_records, newest_records
 from contexture.operations import environment
 from contexture.operations.actions.connection_check import settings_of
 from contexture.operations.actions.topic_plan import topics_of
@@ -19,19 +20,29 @@ from contexture.sending.dead_letters import RefusedRecord, refused_records
 DEFAULT_CONNECTION = "kafka_default"
 
 
+Which = Literal["newest", "first"]
+
+
 @dataclass(frozen=True, slots=True)
-class Newest:
-    """What was read, and from where; the newest record is the last one."""
+class ShownRecords:
+    """What was read, and from where; of the newest records the newest is the last one."""
 
     connection: str
     topics: tuple[str, ...]
     records: tuple[TopicRecord, ...]
+    which: Which = "newest"
 
 
-def newest(
-    topics: Sequence[str], publication: str | None, connection: str | None, *, count: int, timeout_seconds: float
-) -> Newest:
-    """Returns the newest `count` records of the topics named and of those that a publication has sent to.
+def read_some(
+    topics: Sequence[str],
+    publication: str | None,
+    connection: str | None,
+    *,
+    count: int,
+    timeout_seconds: float,
+    which: Which = "newest",
+) -> ShownRecords:
+    """Returns the newest or the first `count` records of the topics named and of those that a publication has sent to.
 
     The connection is the publication's where none is given.
 
@@ -45,8 +56,9 @@ def newest(
         wanted += _sent_to(publication, topics_of(environment.open_home().publication(found.name), found))
         of_publication = found.publish.connection
     used = connection or of_publication
-    records = newest_records(settings_of(used), wanted, count, timeout_seconds=timeout_seconds)
-    return Newest(used, tuple(sorted(set(wanted))), tuple(records))
+    read = newest_records if which == "newest" else first_records
+    records = read(settings_of(used), wanted, count, timeout_seconds=timeout_seconds)
+    return ShownRecords(used, tuple(sorted(set(wanted))), tuple(records), which)
 
 
 def _sent_to(publication: str, topics: list[str]) -> list[str]:

@@ -24,7 +24,7 @@ from contexture.operations.verification.comparison import scratch_database
 from contexture.operations.verification.contents import content_reader
 from contexture.operations.verification.result import shown_name
 from contexture.operations.verification.topics import ReplicaTopics, TopicSnapshot
-from contexture.publications import NgsiPublication, Publication
+from contexture.publications import NgsiPublication, Publication, SdmxPublication
 from contexture.publications.checks.records import IDENTITY_FIELDS
 from contexture.publications.delivery import KEY_IDENTITY, KEY_NONE, KEY_TOPIC
 from contexture.publications.fields import is_wildcard
@@ -157,6 +157,10 @@ def _reason(publication: Publication) -> str | None:
     message, topics = publication.message, publication.topics
     if not publication.source.has_content:
         return "its topics are a history of what Contexture did, and nothing in them is ever deleted"
+    if message.encoder is not None:
+        return f"its values are what the encoder {message.encoder} made (message.encoder), not what was read"
+    if isinstance(publication, SdmxPublication) and publication.message.bundle == "transaction":
+        return "a record holds the structures of a whole transaction, and has no key (message.bundle: transaction)"
     if message.key == KEY_NONE:
         return "its records have no keys (message.key: none), so that none of them could be deleted"
     if publication.joins_lines:

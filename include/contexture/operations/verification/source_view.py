@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from contexture.errors import ConfigurationError
 from contexture.kafka import TopicRecord
-from contexture.operations.verification.verify import basis_of
+from contexture.operations.verification.verify import basis_of, check_verifiable, unverifiable
 from contexture.publications import Publication, SdmxPublication
 from contexture.sources.sdmx.formats import splittable
 
@@ -106,6 +106,7 @@ def check_answerable(publication: Publication) -> None:
     Raises:
         ConfigurationError: they cannot, and why.
     """
+    check_verifiable(publication)
     reason = _unanswerable(publication)
     if reason is not None:
         raise ConfigurationError(
@@ -117,7 +118,7 @@ def check_answerable(publication: Publication) -> None:
 
 def is_answerable(publication: Publication) -> bool:
     """Returns whether a publication's topics can be compared with its source."""
-    return _unanswerable(publication) is None
+    return unverifiable(publication) is None and _unanswerable(publication) is None
 
 
 def _unanswerable(publication: Publication) -> str | None:

@@ -30,7 +30,7 @@ from contexture.operations.verification.comparison import (
 from contexture.operations.verification.contents import content_reader
 from contexture.operations.verification.result import Against, Basis, VerificationResult
 from contexture.operations.verification.topics import ReplicaTopics, TopicSnapshot
-from contexture.publications import Publication
+from contexture.publications import Publication, SdmxPublication
 from contexture.publications.delivery import KEY_NONE
 from contexture.storage.delivery import without_dead_letters
 from contexture.storage.home import ProgressCallback
@@ -151,6 +151,31 @@ def basis_of(publication: Publication) -> Basis:
     return "records" if is_of_events or publication.joins_lines or publication.message.key == KEY_NONE else "keys"
 
 
+def unverifiable(publication: Publication) -> str | None:
+    """Returns why no record of a publication can be compared with anything; None where they can."""
+    if publication.message.encoder is not None:
+        return f"its values are what the encoder {publication.message.encoder} made (message.encoder)"
+    if isinstance(publication, SdmxPublication) and publication.message.bundle == "transaction":
+        return "a record holds the structures of a whole transaction (message.bundle: transaction)"
+    return None
+
+
+def check_verifiable(publication: Publication) -> None:
+    """Checks that a publication's records can be compared with anything.
+
+    Raises:
+        ConfigurationError: they cannot, and why.
+    """
+    reason = unverifiable(publication)
+    if reason is not None:
+        raise ConfigurationError(
+            f"publication {publication.name} cannot be verified: {reason}",
+            next_step=f"check a run with: contexture status {publication.name}, and its records with: contexture "
+            f"topics read --publication {publication.name}",
+            publication=publication.name,
+        )
+
+
 def verify(
     store: PublicationStore,
     publication: Publication,
@@ -162,10 +187,11 @@ def verify(
     """Compares the topics with what was sent. Writes nothing, neither to Kafka nor to storage.
 
     Raises:
-        ConfigurationError: nothing was published yet, or the topics may not be read.
+        ConfigurationError: nothing was published yet, the topics may not be read, or records cannot be compared.
         RetriableError: the publication moves on faster than it can be looked at, another instance is ahead of this
             home, or Kafka or the storage did not answer.
     """
+    check_verifiable(publication)
     return _StateVerification(store, publication, topics, report).run(clock())
 
 

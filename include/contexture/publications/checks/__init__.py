@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from contexture.publications.checks.delivery import DELIVERY_OF_ENTITIES, DELIVERY_OF_STRUCTURES
 from contexture.publications.checks.ngsi import LINKED_DATA_CHECKS
 from contexture.publications.checks.quality import QUALITY_OF_ENTITIES, QUALITY_OF_STRUCTURES
 from contexture.publications.checks.records import RECORDS_OF_ENTITIES, RECORDS_OF_STRUCTURES, Findings
@@ -254,6 +255,7 @@ ENTITY_CHECKS: tuple[Check, ...] = (
     _topic_configuration,
     *LINKED_DATA_CHECKS,
     *RECORDS_OF_ENTITIES,
+    *DELIVERY_OF_ENTITIES,
     *QUALITY_OF_ENTITIES,
 )
 STRUCTURE_CHECKS: tuple[Check, ...] = (
@@ -262,6 +264,7 @@ STRUCTURE_CHECKS: tuple[Check, ...] = (
     _secret_configuration,
     _topic_configuration,
     *RECORDS_OF_STRUCTURES,
+    *DELIVERY_OF_STRUCTURES,
     _one_sender,
     _conversion,
     _selected_registrations,

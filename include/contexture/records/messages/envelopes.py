@@ -9,14 +9,14 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 import msgspec
 import orjson
 
 from contexture.errors import DefectError, RejectedError
-from contexture.events import AttributeName, ContextIdentity, Operation, StructureIdentity
-from contexture.publications import Publication
+from contexture.events import AttributeName, ContextIdentity, Operation, StructureIdentity, identity_key
+from contexture.publications import NgsiPublication, Publication, SdmxPublication
 from contexture.records.cloudevents.change_events import (
     CONTEXT_ATTRIBUTES,
     RunReference,
@@ -42,6 +42,10 @@ MEDIA_TYPES: Mapping[str, str] = MappingProxyType(
 MODES: Mapping[str, Mode] = MappingProxyType({"cloudevents-binary": "binary", "cloudevents-structured": "structured"})
 """Content mode by `message.envelope`; none without an envelope."""
 
+PARTITION_KEY: Final = "partitionkey"
+"""The extension of CloudEvents that names what events are partitioned by; only with `message.partition_key`."""
+
+_NO_PARTITION_KEY: Final = "none"
 _SPEC_VERSION_HEADER = f"{PREFIX}specversion"
 _LARGEST_LENGTHS = 10
 """Bytes that the lengths of a header's name and value take at most."""
@@ -64,18 +68,21 @@ class Envelope:
         mode: of records with a value.
         connection: id of the connection to the source.
         media_type: of the values.
+        partition_key: `message.partition_key` of the publication.
 
     Attributes:
         columns: the headers that vary from record to record.
         constant: the headers that all records carry.
     """
 
-    def __init__(self, mode: Mode, *, connection: str, media_type: str) -> None:
+    def __init__(self, mode: Mode, *, connection: str, media_type: str, partition_key: str = _NO_PARTITION_KEY) -> None:
         self._connection = connection
         self._structured = mode == "structured"
+        self._partition_key = partition_key
         constant = {"specversion": SPEC_VERSION}
-        self._deletion = Template(constant, CONTEXT_ATTRIBUTES, "binary")
-        self._upsert = Template({**constant, "datacontenttype": media_type}, CONTEXT_ATTRIBUTES, mode)
+        varying = _with_partition_key(CONTEXT_ATTRIBUTES, partition_key)
+        self._deletion = Template(constant, varying, "binary")
+        self._upsert = Template({**constant, "datacontenttype": media_type}, varying, mode)
         self._content_type = dict(self._upsert.constant_headers)[CONTENT_TYPE]
         version = dict(self._deletion.constant_headers)[_SPEC_VERSION_HEADER]
         # In structured mode only tombstones have it in a header.
@@ -148,7 +155,7 @@ class Envelope:
         occasion: RunReference,
         key: bytes | None,
     ) -> tuple[str | None, ...]:
-        return context_values(
+        values = context_values(
             operation,
             identity,
             attribute,
@@ -157,6 +164,12 @@ class Envelope:
             occasion=occasion,
             key=key,
         )
+        if self._partition_key == _NO_PARTITION_KEY:
+            return values
+        if self._partition_key == "identity":
+            return (*values, (key or identity_key(identity, attribute)).decode())
+        # CloudEvents has no empty partitionkey: an entity without a type has none.
+        return (*values, getattr(identity, self._partition_key) or None)
 
 
 def envelope(publication: Publication) -> Envelope | None:
@@ -171,12 +184,20 @@ def envelope(publication: Publication) -> Envelope | None:
     media_type = MEDIA_TYPES.get(publication.message.format)
     if media_type is None:
         raise DefectError(f"{publication.message.format} has an envelope of its own", next_step="report this")
-    return Envelope(mode, connection=publication.source.connection, media_type=media_type)
+    return Envelope(
+        mode,
+        connection=publication.source.connection,
+        media_type=media_type,
+        partition_key=NgsiPublication.of(publication).message.partition_key,
+    )
+
+
+def _with_partition_key(names: tuple[str, ...], partition_key: str) -> tuple[str, ...]:
+    return names if partition_key == _NO_PARTITION_KEY else (*names, PARTITION_KEY)
 
 
 _SCHEMA_HEADER = f"{PREFIX}dataschema"
-_ATTRIBUTES = ("id", "source", "type", "subject", "time")
-_VARYING = (*_ATTRIBUTES, "dataschema")
+_VARYING = ("id", "source", "type", "subject", "time", "dataschema")
 
 
 class StructureContent(NamedTuple):
@@ -201,6 +222,7 @@ class StructureEnvelope:
     Args:
         mode: of records with a value.
         connection: id of the connection to the registry.
+        partition_key: `message.partition_key` of the publication.
 
     Attributes:
         columns: the headers that vary from record to record.
@@ -208,9 +230,11 @@ class StructureEnvelope:
         is_structured: the value holds the whole event.
     """
 
-    def __init__(self, mode: Mode, *, connection: str) -> None:
+    def __init__(self, mode: Mode, *, connection: str, partition_key: str = _NO_PARTITION_KEY) -> None:
         self._connection = connection
         self._mode: Mode = mode
+        self._partition_key = partition_key
+        self._varying = _with_partition_key(_VARYING, partition_key)
         self._templates: dict[str | None, Template] = {}
         labels = self._template(None).labels
         self.is_structured = mode == "structured"
@@ -261,7 +285,8 @@ class StructureEnvelope:
         except RejectedError:
             return (None,) * len(self.columns)
         if self.is_structured:
-            return (SPEC_VERSION.encode(), *headers[: len(_ATTRIBUTES)], None)
+            shown = zip(self._varying, headers, strict=True)
+            return (SPEC_VERSION.encode(), *(header for name, header in shown if name != "dataschema"), None)
         return (*headers, None)
 
     def size(self, headers: HeaderValues) -> int:
@@ -274,7 +299,7 @@ class StructureEnvelope:
         if media_type not in self._templates:
             # A publication requests one form; some registries respond in a few.
             constant = {"specversion": SPEC_VERSION, "datacontenttype": media_type}
-            self._templates[media_type] = Template(constant, _VARYING, self._mode)
+            self._templates[media_type] = Template(constant, self._varying, self._mode)
         return self._templates[media_type]
 
     def _values(self, operation: Operation, content: StructureContent) -> tuple[str | None, ...]:
@@ -286,7 +311,23 @@ class StructureEnvelope:
             occasion=content.occasion,
             media_type=content.media_type,
         )
-        return tuple(attributes.get(name) for name in _VARYING)
+        if self._partition_key != _NO_PARTITION_KEY:
+            attributes[PARTITION_KEY] = _part_of_urn(content.urn, self._partition_key)
+        return tuple(attributes.get(name) for name in self._varying)
+
+
+def _part_of_urn(urn: str, part: str) -> str:
+    # Imported here, because publications of entities do not need the parsers of structures.
+    from contexture.sources.sdmx.urn import Urn
+
+    if part == "identity":
+        return urn
+    try:
+        parsed = Urn.parse(urn)
+    except ValueError:
+        # What was sent under such a name has to be deletable too.
+        return urn
+    return parsed.agency if part == "agency" else parsed.class_name
 
 
 class _Event(msgspec.Struct):
@@ -320,4 +361,10 @@ def message_in(event: bytes) -> tuple[bytes, str | None]:
 def structure_envelope(publication: Publication) -> StructureEnvelope | None:
     """Returns the envelope of a registry publication's records; None where they have none."""
     mode = MODES.get(publication.message.envelope)
-    return None if mode is None else StructureEnvelope(mode, connection=publication.source.connection)
+    if mode is None:
+        return None
+    return StructureEnvelope(
+        mode,
+        connection=publication.source.connection,
+        partition_key=SdmxPublication.of(publication).message.partition_key,
+    )

@@ -152,3 +152,24 @@ def test_structures_have_an_envelope_of_their_own():
 
     with pytest.raises(DefectError, match="sdmx has an envelope of its own"):
         envelope(plain.model_copy(update={"message": message}))
+
+
+@pytest.mark.parametrize("kind", ["binary", "structured"])
+@pytest.mark.parametrize(
+    ("partition_key", "expected"),
+    [("type", "car"), ("service_path", "/4wheels"), ("identity", '["vehicles","/4wheels","car1","car"]')],
+)
+def test_an_event_names_what_it_is_partitioned_by_where_that_is_asked_for(kind, partition_key, expected):
+    wrapped = envelope(publication(message={"envelope": f"cloudevents-{kind}", "partition_key": partition_key}))
+    assert wrapped is not None
+    sent = upsert(wrapped)
+    found = decode(headers(wrapped, sent.headers), KEY, sent.value)
+    assert found["partitionkey"] == expected
+    deleted = headers(wrapped, wrapped.deletion(KEY, content_hash=HASH, occasion=OCCASION))
+    assert deleted["ce_partitionkey"] == expected.encode()
+
+
+def test_an_entity_without_a_type_has_no_partitionkey_by_type():
+    wrapped = envelope(publication(message={"envelope": "cloudevents-binary", "partition_key": "type"}))
+    assert wrapped is not None
+    assert "ce_partitionkey" not in headers(wrapped, upsert(wrapped, CAR.__class__("s", "/", "x", "")).headers)

@@ -178,3 +178,17 @@ def test_headers_count_into_the_size_of_a_record():
 
 def test_a_publication_without_an_envelope_has_none():
     assert structure_envelope(publication()) is None
+
+
+@pytest.mark.parametrize("kind", ["binary", "structured"])
+@pytest.mark.parametrize(("partition_key", "expected"), [("agency", "SDMX"), ("class", "Codelist"), ("identity", URN)])
+def test_an_event_names_the_part_of_its_urn_that_it_is_partitioned_by(kind, partition_key, expected):
+    message = {"envelope": f"cloudevents-{kind}", "partition_key": partition_key}
+    wrapped = structure_envelope(registry_publication(message=message))
+    assert wrapped is not None
+    value = wrapped.event(content(), b"<a/>") if wrapped.is_structured else b"<a/>"
+    assert decode(headers(wrapped, wrapped.headers(content())), URN.encode(), value)["partitionkey"] == expected
+    deleted = headers(wrapped, wrapped.deletion(content()))
+    assert deleted["ce_partitionkey"] == expected.encode()
+    assert deleted["ce_subject"] == URN.encode()
+    assert "ce_dataschema" not in deleted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from contexture.sources.sdmx.errors import SplitWarning
@@ -10,11 +11,35 @@ from contexture.sources.sdmx.urn import REGISTRATION
 
 
 @dataclass(frozen=True, slots=True)
+class FrameParts:
+    """The parts of a frame that joining messages needs, in UTF-8.
+
+    Attributes:
+        head: all before the container, the header with it.
+        opening: the start of the container of the artefact; nothing where there is none.
+        container: its name; nothing where there is none.
+        closing: the end of the container.
+        tail: all behind it.
+        prefixes: namespaces by prefix inside the container; the default namespace has the prefix "". Of XML only.
+    """
+
+    head: bytes
+    opening: bytes
+    container: str
+    closing: bytes
+    tail: bytes
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class MessageFrame:
-    """The bytes before and after an artefact in a message of its own, in the encoding of the message."""
+    """The bytes before and after an artefact in a message of its own, in the encoding of the message.
+
+    `parts` is None for a frame that was made in place of the source's own."""
 
     before: bytes
     after: bytes
+    parts: FrameParts | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

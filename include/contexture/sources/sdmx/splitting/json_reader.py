@@ -18,7 +18,7 @@ import orjson
 from contexture.events import canonical_json, parse_json
 from contexture.sources.sdmx.errors import FindingCode, Limits, SplitWarning, StructureMessageError, note
 from contexture.sources.sdmx.formats import Format, is_fusion, json_format
-from contexture.sources.sdmx.splitting.artefact import Artefact, MessageFrame
+from contexture.sources.sdmx.splitting.artefact import Artefact, FrameParts, MessageFrame
 from contexture.sources.sdmx.splitting.encodings import ByteStream, Utf8Source
 from contexture.sources.sdmx.splitting.identity import Body, Identity, References, artefact_of
 from contexture.sources.sdmx.splitting.json_text import JsonText
@@ -293,8 +293,7 @@ class JsonReader:
             if not self._text.begins(b"["):
                 self._aside(key)
                 continue
-            before = self._header.before(b'"data":{' + orjson.dumps(key) + b":[")
-            yield from self._container(kind_of_container(key) or key, self._envelope(before, b"]}}"))
+            yield from self._container(kind_of_container(key) or key, self._envelope(b'"data":{', key, b"}}"))
 
     def _fusion(self, key: str) -> Iterator[Artefact]:
         kind = kind_of_element(key)
@@ -302,8 +301,7 @@ class JsonReader:
         if kind is None and not self._header.meta and not is_fusion(self._media_type) and self.format is None:
             raise self._no_structures("has no member that is known")
         self.format = Format.FUSION_JSON
-        before = self._header.before(orjson.dumps(key) + b":[")
-        yield from self._container(kind or key, self._envelope(before, b"]}"))
+        yield from self._container(kind or key, self._envelope(b"", key, b"}"))
 
     def _container(self, kind: str, envelope: MessageFrame) -> Iterator[Artefact]:
         for _ in self._text.elements():
@@ -321,9 +319,11 @@ class JsonReader:
         body = Body(self._source.encoding.encoded(content), content_hash, gathered, offset)
         return artefact_of(identity, body, self.format or Format.SDMX_JSON_2_0, envelope)
 
-    def _envelope(self, before: bytes, after: bytes) -> MessageFrame:
+    def _envelope(self, opening: bytes, key: str, tail: bytes) -> MessageFrame:
+        parts = FrameParts(self._header.before(opening), orjson.dumps(key) + b":[", key, b"]", tail)
         encoding = self._source.encoding
-        return MessageFrame(encoding.bom + encoding.encoded(before), encoding.encoded(after))
+        before, after = parts.head + parts.opening, parts.closing + parts.tail
+        return MessageFrame(encoding.bom + encoding.encoded(before), encoding.encoded(after), parts)
 
     def _settle(self) -> None:
         """Reads the header before the first structure."""

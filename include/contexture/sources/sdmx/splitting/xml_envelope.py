@@ -10,7 +10,7 @@ from xml.sax.saxutils import quoteattr
 
 from contexture.sources.sdmx.errors import StructureMessageError
 from contexture.sources.sdmx.formats import Format, ml_format
-from contexture.sources.sdmx.splitting.artefact import MessageFrame
+from contexture.sources.sdmx.splitting.artefact import FrameParts, MessageFrame
 from contexture.sources.sdmx.splitting.encodings import Encoding
 from contexture.sources.sdmx.splitting.xml_content import parted
 from contexture.sources.sdmx.urn import REGISTRATION, kind_of_element
@@ -197,10 +197,25 @@ def build_message_frame(
         before, after = _own_response(prolog, header, levels) or _response(root, prolog, header, levels)
     elif root.role is Role.INTERFACE:
         before, after = _structure_message(root, prolog, header, levels)
+        parts = None
     else:
-        before = b"".join((prolog, levels[0].tag, header, *(level.tag for level in levels[1:])))
-        after = b"".join(level.end_tag for level in reversed(levels))
-    return MessageFrame(encoding.bom + encoding.encoded(before), encoding.encoded(after))
+        parts = _parts(prolog, header, levels)
+        before, after = parts.head + parts.opening, parts.closing + parts.tail
+    return MessageFrame(encoding.bom + encoding.encoded(before), encoding.encoded(after), parts)
+
+
+def _parts(prolog: bytes, header: bytes, levels: Sequence[Level]) -> FrameParts:
+    last = levels[-1]
+    container = last if last.role is Role.CONTAINER else None
+    around = levels[:-1] if container else levels
+    return FrameParts(
+        head=b"".join((prolog, levels[0].tag, header, *(level.tag for level in around[1:]))),
+        opening=container.tag if container else b"",
+        container=parted(container.name)[1] if container else "",
+        closing=container.end_tag if container else b"",
+        tail=b"".join(level.end_tag for level in reversed(around)),
+        prefixes=last.prefixes,
+    )
 
 
 def _structure_message(root: Root, prolog: bytes, header: bytes, levels: Sequence[Level]) -> tuple[bytes, bytes]:

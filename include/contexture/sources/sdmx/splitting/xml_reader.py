@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 from xml.parsers import expat
 
@@ -292,7 +293,7 @@ class XmlReader:
             self._envelope = build_message_frame(self._root, self._prolog, self._header, self._levels, encoding)
         if not self._comments:
             return self._envelope
-        return MessageFrame(self._envelope.before + encoding.encoded(self._comments), self._envelope.after)
+        return replace(self._envelope, before=self._envelope.before + encoding.encoded(self._comments))
 
     def _expand(self, qualified: str) -> str:
         prefix, _, local = qualified.strip().rpartition(":")
