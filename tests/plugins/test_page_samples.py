@@ -75,10 +75,7 @@ def test_structures_are_shown_with_the_topics_they_would_go_to(home, browser):
     state = home.publication("structures").state
     state.commit(write_files(state, state_table(held)))
     text = browser.get("publications/structures/samples").text
-    assert (
-        "Where a run with todayWhere 4 structures that the target holds would go#39;s file would publish the 4 structures"
-        in text
-    )
+    assert "Where a run with today's file would publish the 4 structures" in text
     assert f"<code>{urn.format('CITY:CL_A')}</code></th><td><code>structures</code></td>" in text
     assert "OTHER:CL_C" not in text
     assert "<script>alert" not in text
