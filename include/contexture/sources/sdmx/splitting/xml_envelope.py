@@ -193,11 +193,11 @@ def build_message_frame(
         levels: the elements around the artefact, the root first.
         encoding: of the message.
     """
+    parts = None
     if levels[-1].role is Role.REGISTRATIONS:
         before, after = _own_response(prolog, header, levels) or _response(root, prolog, header, levels)
     elif root.role is Role.INTERFACE:
         before, after = _structure_message(root, prolog, header, levels)
-        parts = None
     else:
         parts = _parts(prolog, header, levels)
         before, after = parts.head + parts.opening, parts.closing + parts.tail
