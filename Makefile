@@ -8,6 +8,8 @@ RUN := $(VENV)/bin/python
 UV := $(VENV)/bin/uv
 UV_VERSION := 0.13.8
 WORKERS ?= 2
+# The last lines of each lane are its slowest tests: the time of the whole is in few of them.
+SLOWEST := --durations=40 --durations-min=2
 FIRST_LANE := tests/unit tests/spark tests/plugins tests/dags
 
 # A machine without Java 17, 21 or 25 gets one from the registry.
@@ -45,11 +47,11 @@ test: install ## everything: lint, then all tests with the real broker, Spark an
 	@# Whole platforms wait for schedules and submits most of the time, so they run beside all the rest, in order.
 	@# The rest is two lanes, because the second stops each Spark session of its process.
 	@mkdir -p var && \
-	  { $(RUN) -m pytest tests/e2e -n 1 --dist loadfile >var/test-platforms.log 2>&1 & } && platforms=$$! && \
+	  { $(RUN) -m pytest tests/e2e -n 1 --dist loadfile $(SLOWEST) >var/test-platforms.log 2>&1 & } && platforms=$$! && \
 	  trap 'kill $$platforms' INT TERM && \
 	  { $(MAKE) --no-print-directory lint; lint=$$?; \
-	    $(RUN) -m pytest $(FIRST_LANE) -n $(WORKERS) --dist loadfile; first=$$?; \
-	    $(RUN) -m pytest tests/integration -n $(WORKERS) --dist loadfile; second=$$?; \
+	    $(RUN) -m pytest $(FIRST_LANE) -n $(WORKERS) --dist loadfile $(SLOWEST); first=$$?; \
+	    $(RUN) -m pytest tests/integration -n $(WORKERS) --dist loadfile $(SLOWEST); second=$$?; \
 	    wait $$platforms; whole=$$?; cat var/test-platforms.log; \
 	    echo "lint $$lint, first lane $$first, tests of Kafka $$second, platforms $$whole (0 is good)"; \
 	    exit $$((lint | first | second | whole)); }
