@@ -107,7 +107,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.store.delete(self._path()):
             self._answer(204)
         else:
-            self._fail(500, "InternalError")
+            # SeaweedFS responds 500, which Arrow would repeat for six seconds.
+            self._fail(409, "InvalidRequest")
 
     def _list(self, bucket: str) -> None:
         options = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}

@@ -136,6 +136,7 @@ class FileTree:
         self.root = root if "://" in root else str(Path(root).expanduser().absolute())
         self.filesystem, self._base = open_filesystem(self.root)
         self._has_folders = knows_folders(self.filesystem)
+        self._deletes_deepest_first = False
 
     def __reduce__(self) -> tuple[type[FileTree], tuple[str]]:
         # A task of Spark opens the filesystem in its own process.
@@ -285,16 +286,19 @@ class FileTree:
             stream.write(content)
 
     def _remove_folder(self, path: str) -> None:
-        try:
-            self.filesystem.delete_dir(path)
-        except FileNotFoundError:
-            return
-        except OSError:
-            if self._has_folders:
-                raise
-        else:
-            return
-        # A server that stores folders (SeaweedFS) refuses one with an empty folder in it, which Arrow does not delete.
+        if not self._deletes_deepest_first:
+            try:
+                self.filesystem.delete_dir(path)
+            except FileNotFoundError:
+                return
+            except OSError:
+                if self._has_folders:
+                    raise
+                # A server that stores folders (SeaweedFS) refuses one with an empty folder in it, which Arrow leaves
+                # behind. It is remembered, because Arrow repeats the refused request for six seconds.
+                self._deletes_deepest_first = True
+            else:
+                return
         for info in self.filesystem.get_file_info(fs.FileSelector(path, allow_not_found=True)):
             if info.type == fs.FileType.Directory:
                 self._remove_folder(info.path)

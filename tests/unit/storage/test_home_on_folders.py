@@ -67,9 +67,12 @@ def test_a_folder_that_holds_an_empty_one_is_removed_with_it(store: FolderStore,
     home.write("f/g/h/.b.1", b"1")
     home.filesystem.move(home.path("f/g/h/.b.1"), home.path("f/g/b"))
     home.write("f/a", b"2")
+    home.write("k/l/m", b"3")
+    with pytest.raises(OSError, match="InvalidRequest"):
+        home.filesystem.delete_dir(home.path("f"))
 
-    home.remove("f")
-    home.remove("f")
+    for folder in ("f", "f", "k"):
+        home.remove(folder)
 
     assert store.files == {}
     assert store.folders == {"bucket/home"}
