@@ -114,8 +114,9 @@ class _Handler(BaseHTTPRequestHandler):
         options = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
         keys, groups = self.store.listed(f"{bucket}/{options.get('prefix', '')}", options.get("delimiter", ""))
         contents = "".join(
-            f"<Contents><Key>{escape(each.removeprefix(f'{bucket}/'))}</Key><Size>{len(self.store.files.get(each, b''))}"
-            "</Size><LastModified>2026-03-01T12:00:00.000Z</LastModified></Contents>"
+            f"<Contents><Key>{escape(each.removeprefix(f'{bucket}/'))}</Key>"
+            f"<Size>{len(self.store.files.get(each, b''))}</Size>"
+            "<LastModified>2026-03-01T12:00:00.000Z</LastModified></Contents>"
             for each in keys
         )
         prefixes = "".join(

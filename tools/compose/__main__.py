@@ -23,7 +23,10 @@ def main(
     json_file: Annotated[Path | None, typer.Option("--json", help="Gets everything that was found.")] = None,
     with_store: Annotated[bool, typer.Option(help="Also once with the home on the object store.")] = True,
 ) -> None:
-    """Exit codes: 0 all was right; 1 something was not; 3 nothing was started, because an engine or images are missing."""
+    """Builds, starts, uses, kills, and starts again.
+
+    Exit codes: 0 all was right; 1 something was not; 3 nothing was started, because an engine or images are missing.
+    """
     obstacle = find_obstacle()
     if obstacle is not None:
         typer.echo(f"not started: {obstacle}", err=True)

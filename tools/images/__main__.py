@@ -18,7 +18,7 @@ def main(
     try:
         built = build_images(typer.echo, only=tags or (), store=store)
     except ContextureError as error:
-        typer.echo(f"error: {error}. Next: {error.next_step}", err=True)
+        typer.echo(f"error: {error}", err=True)
         raise typer.Exit(1) from None
     typer.echo(f"{len(built)} images made")
 

@@ -12,9 +12,8 @@ from contexture.errors import ConfigurationError, RetriableError
 from contexture.java.cache import cache_folder
 from contexture_sandbox import jars
 from contexture_sandbox.stack import project_folder
-from tools.images.recipes import APPLICATION, BASE, FILES, PACKAGES, Recipe, recipes
+from tools.images.recipes import APPLICATION, BASE, DEBIAN, FILES, PACKAGES, Recipe, recipes
 
-_DEBIAN = "bookworm"
 _AUTHORITIES = Path("/etc/ssl/certs/ca-certificates.crt")
 _SEAWEEDFS = "github.com/seaweedfs/seaweedfs/weed@3.97"
 _OPTIONAL = {"chrislusf/seaweedfs:3.97"}
@@ -59,18 +58,15 @@ def _make_base(context: Path) -> None:
     _need("debootstrap", "install Debian's package debootstrap, and run this as root")
     root = context / "root"
     shutil.rmtree(root, ignore_errors=True)
-    _run(["debootstrap", "--variant=minbase", _DEBIAN, str(root)], "Debian's base could not be fetched")
-    (root / "usr/sbin/policy-rc.d").write_text("#!/bin/sh\nexit 101\n")
-    (root / "usr/sbin/policy-rc.d").chmod(0o755)
+    _run(["debootstrap", "--variant=minbase", "bookworm", str(root)], "Debian's base could not be fetched")
     # Alternatives of Java link into it.
     (root / "usr/share/man/man1").mkdir(parents=True, exist_ok=True)
-    apt = ["chroot", str(root), "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "--yes"]
-    _run([*apt, "install", "--no-install-recommends", *PACKAGES], "Debian's packages could not be installed")
-    _run([*apt, "clean"], "the packages could not be cleaned")
-    shutil.rmtree(root / "usr/share/doc", ignore_errors=True)
     with subprocess.Popen(["tar", "--create", "--directory", str(root), "."], stdout=subprocess.PIPE) as packed:
-        _run(["docker", "import", "-", BASE], "the engine did not take the base", stdin=packed)
+        _run(["docker", "import", "-", DEBIAN], "the engine did not take Debian's base", stdin=packed)
     shutil.rmtree(root, ignore_errors=True)
+    # In a container, because Java's package wants a mounted /proc.
+    packages = f"apt-get update && apt-get install --yes --no-install-recommends {' '.join(PACKAGES)}"
+    _build(Recipe(BASE, (f"RUN {packages} && apt-get clean",), DEBIAN), context, lambda _: None)
 
 
 def _build(recipe: Recipe, context: Path, progress: Progress) -> None:

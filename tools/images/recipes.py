@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+DEBIAN = "contexture-stand-in:debian"
 BASE = "contexture-stand-in:base"
 APPLICATION = "contexture:0.1.0"
 FILES = Path(__file__).with_name("files")
@@ -89,7 +90,8 @@ def recipes() -> tuple[Recipe, ...]:
             "postgres:17-bookworm",
             (
                 "RUN groupmod --gid 999 postgres && usermod --uid 999 --gid 999 postgres"
-                " && mkdir -p /var/lib/postgresql/data && chown -R postgres:postgres /var/lib/postgresql /run/postgresql",
+                " && mkdir -p /var/lib/postgresql/data"
+                " && chown -R postgres:postgres /var/lib/postgresql /run/postgresql",
                 "COPY postgres.sh /stand-in",
                 "ENV PATH=/usr/lib/postgresql/15/bin:/usr/sbin:/usr/bin:/sbin:/bin PGDATA=/var/lib/postgresql/data",
                 'VOLUME ["/var/lib/postgresql/data"]',

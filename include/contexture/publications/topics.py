@@ -89,7 +89,8 @@ class Topics(PublicationModel):
         1, description="Partitions of new topics (Cygnus)"
     )
     replication_factor: Annotated[Annotated[Positive, Field(le=32767)] | None, _STORAGE] = Field(
-        None, description="Replicas of new topics, at most the number of brokers (Cygnus); null: the brokers' own default"
+        None,
+        description="Replicas of new topics, at most the number of brokers (Cygnus); null: the brokers' own default",
     )
     keep: Annotated[Literal["latest", "history"], _REPLICA] = Field(
         "latest",

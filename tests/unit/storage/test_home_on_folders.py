@@ -50,9 +50,7 @@ def test_a_folder_has_no_bucket(store: FolderStore):
 
 
 @pytest.mark.parametrize("variable", ENDPOINTS)
-def test_the_server_is_the_one_of_either_variable(
-    store: FolderStore, monkeypatch: pytest.MonkeyPatch, variable: str
-):
+def test_the_server_is_the_one_of_either_variable(store: FolderStore, monkeypatch: pytest.MonkeyPatch, variable: str):
     for name in ENDPOINTS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(variable, store.url)
@@ -91,9 +89,7 @@ def test_a_folder_with_files_only_is_removed_as_before(store: FolderStore, home:
     assert home.folders("") == ["g"]
 
 
-def test_a_folder_that_cannot_be_removed_is_retriable(
-    store: FolderStore, home: Home, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_folder_that_cannot_be_removed_is_retriable(store: FolderStore, home: Home, monkeypatch: pytest.MonkeyPatch):
     home.write("f/a", b"1")
     monkeypatch.setattr(store, "delete", lambda path: False)
 
