@@ -133,7 +133,7 @@ class ComposeScenario:
 
     def read(self, service: str) -> list[PlainRecord]:
         """Reads all topics of a service with a plain consumer."""
-        brokers = {"bootstrap.servers": self._project.brokers}
+        brokers: dict[str, str | int | float | bool] = {"bootstrap.servers": self._project.brokers}
         topics = [name for name in AdminClient(brokers).list_topics(timeout=30).topics if name.startswith(service)]
         return list(read_topics(brokers, topics)) if topics else []
 
