@@ -17,6 +17,8 @@ import yaml
 from contexture.errors import RetriableError
 from contexture_sandbox.ports import LOOPBACK, free_ports
 from contexture_sandbox.stack import project_folder
+from tools.images.building import has_image
+from tools.images.recipes import APPLICATION, BASE, recipes
 
 PORTS = ("AIRFLOW_PORT", "SPARK_PORT", "ORION_PORT", "REGISTRY_PORT", "KAFKA_1_PORT", "KAFKA_2_PORT", "KAFKA_3_PORT")
 HEXADECIMAL = (
@@ -35,7 +37,9 @@ def find_obstacle(file: Path | None = None) -> str | None:
     path = file or project_folder() / "docker-compose.yaml"
     services = yaml.safe_load(path.read_text())["services"].values()
     bases = {"python:3.11-slim-bookworm", *(each["image"] for each in services if "profiles" not in each)}
-    missing = [each for each in sorted(bases) if not each.startswith("contexture:") and not is_available(each)]
+    # Test servers take the place of the sources once the application's own image is built.
+    later = {APPLICATION} | ({each.tag for each in recipes() if each.base == APPLICATION} if has_image(BASE) else set())
+    missing = [each for each in sorted(bases - later) if not is_available(each)]
     return f"images are neither here nor can be pulled: {', '.join(missing)}" if missing else None
 
 

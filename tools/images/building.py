@@ -101,16 +101,18 @@ def _fetch(name: str, folder: Path, context: Path, progress: Progress) -> None:
 
 
 def _copy_python(target: Path) -> None:
-    """Copies this interpreter, whose programs find it beside themselves."""
+    """Copies this interpreter with its standard library alone."""
     if sys.version_info[:2] != (3, 11):
         raise ConfigurationError(
             f"the image has Python 3.11, and this is {sys.version_info.major}.{sys.version_info.minor}",
             next_step="make .venv anew with a Python 3.11",
         )
-    unused = shutil.ignore_patterns("__pycache__", "test", "idlelib", "*.a")
-    shutil.copytree(sys.base_prefix, target, ignore=unused, symlinks=True)
-    for program in (target / "bin").glob("pip*"):
-        program.write_text('#!/bin/sh\nexec /usr/local/bin/python3.11 -m pip "$@"\n')
+    unused = shutil.ignore_patterns("__pycache__", "site-packages", "test", "idlelib", "*.a")
+    for folder in ("lib", "include"):
+        shutil.copytree(Path(sys.base_prefix) / folder, target / folder, ignore=unused, symlinks=True)
+    (target / "bin").mkdir()
+    for name in ("python3.11", "python3", "python"):
+        shutil.copy(Path(sys.base_prefix) / "bin" / "python3.11", target / "bin" / name)
 
 
 def _compile_store(context: Path, progress: Progress) -> Path:

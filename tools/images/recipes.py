@@ -68,6 +68,7 @@ def recipes() -> tuple[Recipe, ...]:
                 "ENV PATH=/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8",
                 # Packages come through the same door as this machine's, whose authority may be a company's own.
                 "ENV SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt PIP_CERT=/etc/ssl/certs/ca-certificates.crt",
+                "RUN ldconfig && python3 -m ensurepip && ln -sf pip3 /usr/local/bin/pip",
                 'CMD ["python3"]',
             ),
         ),
