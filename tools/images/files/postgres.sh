@@ -7,7 +7,8 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
   word=$(mktemp)
   printf %s "$POSTGRES_PASSWORD" > "$word"
   chown postgres "$word"
-  as_postgres initdb -D "$PGDATA" -U "$POSTGRES_USER" --pwfile="$word" --auth-local=trust --auth-host=scram-sha-256
+  as_postgres initdb -D "$PGDATA" -U "$POSTGRES_USER" --encoding=UTF8 --locale=C.UTF-8 --pwfile="$word" \
+    --auth-local=trust --auth-host=scram-sha-256
   rm "$word"
   echo 'host all all all scram-sha-256' >> "$PGDATA/pg_hba.conf"
   as_postgres pg_ctl -D "$PGDATA" -o "-c listen_addresses=''" -w start
