@@ -17,7 +17,7 @@ WORKDIR /opt/contexture
 ENV UV_LINK_MODE=copy UV_NO_CACHE=1 UV_PYTHON_DOWNLOADS=never
 
 # The dependencies alone come first: a change of ours then does not fetch 1.3 GB again.
-COPY pyproject.toml uv.lock README.md LICENSE ./
+COPY pyproject.toml uv.lock README.md LICENSE NOTICE ./
 RUN uv sync --frozen --no-dev --no-install-project ${EXTRAS}
 
 COPY include ./include

@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export UV_PROJECT_ENVIRONMENT := $(VENV)
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help install demo up test test-long test-laws test-quick cluster-test lint audit format bench faults hostile simulate fuzz check docs lock clean
+.PHONY: help install demo up test test-long test-laws test-quick cluster-test compose-test lint audit format bench faults hostile simulate fuzz check docs lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -68,6 +68,9 @@ test-quick: install ## unit tests in less than a minute: no simulations, no whol
 cluster-test: install ## Celery, PostgreSQL, Redis, Spark standalone, three brokers, S3: all started here, parts of it killed
 	@$(UV) sync --frozen --inexact --compile-bytecode --extra celery --group cluster
 	$(RUN) -m pytest --long tests/e2e/test_cluster.py -s
+
+compose-test: install ## docker-compose.yaml as documented, with kills and once with s3; skipped without a container engine
+	$(RUN) -m pytest --long tests/e2e/test_compose_services.py -s -rs
 
 lint: install ## ruff with the AIR rules, mypy strict on include/ and tools/, the import rules, what `make audit` does
 	$(VENV)/bin/ruff check .

@@ -21,7 +21,7 @@ from spark_jobs.entities.superseded import SUPERSEDED, current_rows, is_current,
 from spark_jobs.quality.columns import column_names
 from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames
 from spark_jobs.quality.summary import ENTITY, RunSummary, SharedTopic, sample_warnings
-from spark_jobs.shared.context import store_of
+from spark_jobs.shared.context import has_never_read, store_of
 from spark_jobs.shared.parquet_rows import read_rows
 from spark_jobs.shared.verdict import judge_once
 
@@ -116,6 +116,7 @@ def _summary(order: StageOrder, landing: LandingManifest, manifest: Manifest) ->
         collided=_collision_samples(order, manifest) if manifest.collisions else (),
         notified=landing.notified,
         broken=_broken_samples(order, manifest),
+        never_read=has_never_read(order, landing),
     )
 
 

@@ -56,7 +56,12 @@ def judge(
     began = monotonic()
     report.remove("verdict.json")
     report.remove("data_docs")
-    expectations = suite(publication, of_snapshot=not summary.retried, in_turn=summary.notified > 0)
+    expectations = suite(
+        publication,
+        of_snapshot=not summary.retried,
+        in_turn=summary.notified > 0,
+        nothing_yet=summary.is_nothing_yet,
+    )
     with open_project() as gx:
         outcomes = _evaluate(gx, expectations, rows, attributes, summary)
         copy_data_docs(gx.build_data_docs(), gx.validations, report.folder("data_docs"))

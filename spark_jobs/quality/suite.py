@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from contexture.publications import EntityQuality, NgsiPublication, Publication, SdmxPublication
 from contexture.publications.checks.quality import COLUMN_ARGUMENTS
-from contexture.publications.quality import class_name
+from contexture.publications.quality import DEFAULT_MINIMUM, class_name
 from contexture.sources.sdmx.selectors import Selector
 from contexture.sources.sdmx.urn import CLASSES, PACKAGES
 from spark_jobs.quality.columns import column, column_names, condition
@@ -178,14 +178,16 @@ DANGLING_SHARE = 0.01
 _SUMMARY = Columns("summary")
 
 
-def run_expectations(publication: Publication) -> Iterator[Expected]:
+def run_expectations(publication: Publication, *, nothing_yet: bool = False) -> Iterator[Expected]:
     """Yields the expectations on a run as a whole: volume, shares, rules about the whole, and age."""
     quality, many = publication.quality, subject_of(publication).frame
     volume = limits(quality.minimum_entities, quality.maximum_entities)
     share = quality.max_quarantined_share
     age = quality.fresh_within_seconds if isinstance(quality, EntityQuality) else None
     sentence = f"the number of {many} in the source is {in_words(volume)}"
-    yield _SUMMARY.critical("volume", BETWEEN, "in_source", sentence, **volume)
+    # A publication that names a larger number says that there is something.
+    severity: Severity = "warning" if nothing_yet and quality.minimum_entities == DEFAULT_MINIMUM else "critical"
+    yield _SUMMARY.expected(severity, "volume", BETWEEN, "in_source", sentence, **volume)
     sentence = f"row rules quarantine at most {share:.4g} of the {many}"
     yield _SUMMARY.critical("quarantined-share", BETWEEN, "quarantined_share", sentence, max_value=share)
     if subject_of(publication) is STRUCTURES:
@@ -254,17 +256,20 @@ def _agency_pattern(agency: str) -> str:
     return re.escape(agency) if below == agency else rf"{re.escape(below)}\..+"
 
 
-def suite(publication: Publication, *, of_snapshot: bool = True, in_turn: bool = False) -> tuple[Expected, ...]:
+def suite(
+    publication: Publication, *, of_snapshot: bool = True, in_turn: bool = False, nothing_yet: bool = False
+) -> tuple[Expected, ...]:
     """Returns all expectations of the publication, in the order in which a page shows them.
 
     Args:
         publication: the publication.
         of_snapshot: includes those about one read as a whole: volume, shares, age, and uniqueness.
         in_turn: the rows are a sequence of changes, so that an entity or a structure may have several.
+        nothing_yet: the source is empty, and nothing was ever read from it.
     """
     is_unique = of_snapshot and not in_turn
     return (
-        *(run_expectations(publication) if of_snapshot else ()),
+        *(run_expectations(publication, nothing_yet=nothing_yet) if of_snapshot else ()),
         *(expected for expected in _row_expectations(publication) if is_unique or expected.kind != UNIQUE),
         *own_expectations(publication),
     )

@@ -133,6 +133,7 @@ class RunSummary:
         collided: the first few collisions.
         notified: how many of those read were notified; an entity may occur several times.
         broken: a few samples that broke each row rule.
+        never_read: no earlier run has read anything, and the target has nothing.
     """
 
     subject: ClassVar[Subject] = ENTITIES
@@ -152,6 +153,12 @@ class RunSummary:
     collided: Sequence[SharedTopic] = ()
     notified: int = 0
     broken: Mapping[str, Sequence[RuleSample]] = field(default_factory=dict)
+    never_read: bool = False
+
+    @property
+    def is_nothing_yet(self) -> bool:
+        """Whether the source is empty, and nothing shows that it ever was not."""
+        return self.never_read and self.in_source == 0 and self.read == 0
 
     @property
     def quarantined_share(self) -> float:

@@ -26,6 +26,7 @@ from contexture.records.messages.envelopes import envelope
 from contexture.sources.ngsi.rules.catalogue import severities
 from contexture.storage.folder import StoredFolder
 from contexture.storage.home import Home
+from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import LandingStore, OutboxStore, PublicationStore
 from contexture.storage.quarantine import Quarantine
@@ -36,6 +37,15 @@ _LEAST = 1 << 63
 def store_of(order: StageOrder) -> PublicationStore:
     """Returns the store of the publication of an order."""
     return _open_home(order.home).publication(order.publication.name)
+
+
+def has_never_read(order: StageOrder, landing: LandingManifest) -> bool:
+    """Returns whether the run read everything, and nothing that was read before contradicts an empty source.
+
+    State has nothing. The ledger has nothing that state does not know of, because the run would have a higher number.
+    """
+    pointer = store_of(order).state.pointer()
+    return landing.complete and landing.knows_source and pointer.is_blank and order.sequence == pointer.sequence + 1
 
 
 @lru_cache(maxsize=4)

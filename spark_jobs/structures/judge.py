@@ -16,7 +16,7 @@ from contexture.storage.orders import StageOrder
 from contexture.storage.quarantine import RuleSample as ConsistencyViolation
 from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames
 from spark_jobs.quality.summary import STRUCTURE, ObservedSample, StructureSummary, TranscodedStructure, sample_warnings
-from spark_jobs.shared.context import store_of
+from spark_jobs.shared.context import has_never_read, store_of
 from spark_jobs.shared.parquet_rows import read_rows
 from spark_jobs.shared.verdict import judge_once
 from spark_jobs.structures.manifest import TRANSCODED_FILE
@@ -95,6 +95,7 @@ def _summary(order: StageOrder, landing: LandingManifest, manifest: Manifest) ->
         conversions=_conversions(manifest, order) if manifest.transcoded else (),
         samples=_samples(order),
         broken=_broken(order, manifest),
+        never_read=has_never_read(order, landing),
     )
 
 

@@ -83,6 +83,15 @@ def test_an_empty_source_is_reported_as_a_possible_misspelling(storage: Home) ->
     assert gate.kafka.sent == []
 
 
+def test_a_source_that_has_nothing_yet_passes_and_is_reported_as_a_possible_misspelling(storage: Home) -> None:
+    gate = Gate(storage)
+    manifest = outbox(storage, VEHICLES, 1, [[]], failed={"volume": "warning"})
+    assert gate.apply_verdict(manifest) == []
+    assert gate.status(manifest) == "approved"
+    (line,) = [line for line in gate.log if line.startswith("nothing is sent")]
+    assert "check that source.service, service_path and types are spelt" in line
+
+
 def test_an_empty_selection_of_a_registry_is_reported_as_one(storage: Home) -> None:
     manifest = outbox(storage, structures(name="vehicles"), 1, [[]], failed={"volume": "critical"})
     with pytest.raises(RejectedError, match=r"check that source\.select names agencies"):

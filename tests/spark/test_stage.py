@@ -155,6 +155,37 @@ def test_only_what_changed_since_is_staged_again(broker: TestBroker, job: Stage)
     assert (result.records, result.approved) == (1, True)
 
 
+def volume_of(job: Stage, result: StageResult) -> tuple[str, bool] | None:
+    verdict = QualityVerdict.model_validate_json(job.storage.read(FOLDER.verdict(str(result.outbox))))
+    return next(((each.severity, each.success) for each in verdict.results if each.name == "volume"), None)
+
+
+def test_a_source_that_has_nothing_yet_fails_no_run_until_something_was_read(broker: TestBroker, job: Stage) -> None:
+    empty = cars(source={**SOURCE, "service": "empty"})
+
+    first, second = job.concluded(empty), job.concluded(empty)
+
+    assert [(each.approved, each.records) for each in (first, second)] == [(True, 0)] * 2
+    assert [volume_of(job, each) for each in (first, second)] == [("warning", False)] * 2
+    # What state does not know of may be in Kafka: the ledger has numbers beyond those of state.
+    job.runs += 1
+    assert job.run(empty).approved is False
+    # And nothing is believed of a source that has had something.
+    job.runs = 2
+    assert job.concluded(cars()).records == 3
+    again = job.run(empty, run="run5", sequence=4)
+    assert (again.approved, volume_of(job, again)) == (False, ("critical", False))
+
+
+def test_a_broker_without_its_database_is_no_source_that_has_nothing_yet(broker: TestBroker, job: Stage) -> None:
+    broker.faults.database_gone = True
+
+    result = job.run(cars())
+
+    assert result.error is not None
+    assert (result.outbox, result.error["intent"]) == (None, "retry")
+
+
 def test_a_broker_that_is_down_is_a_reason_to_retry(broker: TestBroker, job: Stage) -> None:
     broker.stop()
 

@@ -21,29 +21,32 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from contexture.cli import COMMANDS
+from contexture.kafka.topics import DEFAULT_COPIES
 from contexture.operations.pools import POOLS
-from contexture.publications import discover
+from contexture.publications import NgsiPublication, discover
+from contexture.sending.size_limits import topic_spec
+from fakes.folder_store import folder_store
 
 ROOT = Path(__file__).parents[2]
+MAIL_CONNECTION = "contexture_mail"
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
-OURS = {name for name, service in SERVICES.items() if "build" in service}
+OURS = {name for name, service in SERVICES.items() if service["image"].startswith("contexture:")}
+BUILD: dict[str, Any] = SERVICES["airflow-init"]["build"]
 ENDS_BY_ITSELF = {"airflow-init"}
 
 # Programs of the images that are not ours, and of Debian in ours.
 OF_IMAGES = {
-    "apache/kafka": {"/opt/kafka/bin/kafka-broker-api-versions.sh"},
+    "apache/kafka": {"exec"},
     "postgres": {"pg_isready"},
     "redis": {"sh", "umask", "echo", "exec", "redis-server", "redis-cli"},
-    "mongo": {"mongosh"},
+    "mongo": {"exec"},
     "fiware/orion": {"curl", "-dbURI"},
     "sdmxio/fmr-mysql": {"curl"},
     "chrislusf/seaweedfs": {"server", "wget"},
     "contexture": {"bash", "umask", "python"},
 }
-# Installed by an extra of pyproject.toml rather than into the environment of the tests.
-OF_EXTRAS = {"celery": ("celery", "apache-airflow-providers-celery")}
 VARIABLE = re.compile(r"(?<!\$)\$\{(\w+)(:?[-?][^}]*)?\}")
 
 
@@ -146,7 +149,7 @@ def test_variables_are_those_of_the_example():
 
 def test_the_example_holds_no_secret_and_the_file_insists_on_each():
     secrets = {name: value for name, value in env_example().items() if re.search("KEY|SECRET|PASSWORD", name)}
-    assert len(secrets) == 7
+    assert len(secrets) == 8
     assert set(secrets.values()) == {""}
     for name in secrets:
         given = {found[2] for text in texts(COMPOSE) for found in VARIABLE.finditer(text) if found[1] == name}
@@ -172,8 +175,6 @@ def test_what_stays_up_has_a_health_check(name):
 @pytest.mark.parametrize(("name", "words"), all_commands(), ids=lambda value: value if isinstance(value, str) else "")
 def test_a_command_is_a_program_of_its_image(name, words):
     program = words[0]
-    if program in OF_EXTRAS and name in OURS:
-        program = "airflow"
     known = OF_IMAGES[image_of(name)] | (scripts() if name in OURS else set())
     assert program in known, words
     if words[0] == "contexture":
@@ -186,13 +187,16 @@ def test_a_command_is_a_program_of_its_image(name, words):
         compile(words[words.index("-c") + 1], name, "exec")
 
 
-def test_programs_of_extras_are_installed_by_the_image():
-    pyproject = (ROOT / "pyproject.toml").read_text()
-    used = {words[0] for _, words in all_commands()} & set(OF_EXTRAS)
-    assert used == set(OF_EXTRAS)
-    for extra, distribution in OF_EXTRAS.values():
-        assert f"--extra {extra}" in COMPOSE["x-contexture"]["build"]["args"]["EXTRAS"]
-        assert f'"{distribution}' in pyproject, f"pyproject.toml needs an extra {extra} with {distribution}"
+def test_celery_is_installed_by_the_image():
+    assert "--extra celery" in BUILD["args"]["EXTRAS"]
+    extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["celery"]
+    assert any(each.startswith("apache-airflow-providers-celery") for each in extra)
+
+
+def test_the_image_is_built_once_and_names_its_licences():
+    assert [name for name, service in SERVICES.items() if "build" in service] == ["airflow-init"]
+    assert {SERVICES[name]["image"] for name in OURS} == {"contexture:0.1.0"}
+    assert "NOTICE" in DOCKERFILE
 
 
 def test_the_image_has_drivers_for_the_database():
@@ -241,9 +245,8 @@ def test_what_the_dockerfile_copies_exists_and_reaches_the_builder():
 
 
 def test_the_build_arguments_are_those_of_the_dockerfile():
-    build = COMPOSE["x-contexture"]["build"]
-    assert (ROOT / build["context"] / build["dockerfile"]).is_file()
-    assert set(build["args"]) <= set(re.findall(r"^ARG (\w+)", DOCKERFILE, re.M))
+    assert (ROOT / BUILD["context"] / BUILD["dockerfile"]).is_file()
+    assert set(BUILD["args"]) <= set(re.findall(r"^ARG (\w+)", DOCKERFILE, re.M))
 
 
 def test_the_dockerfile_takes_the_uv_of_the_lock():
@@ -277,6 +280,9 @@ def test_connections_lead_to_services_and_are_those_of_the_publications():
     for loaded in discover(ROOT / "include" / "publications"):
         assert loaded.publication is not None
         named |= {loaded.publication.source.connection, loaded.publication.publish.connection}
+        if isinstance(loaded.publication, NgsiPublication):
+            named.add(loaded.publication.source.notifier_connection)
+    named.add(MAIL_CONNECTION)
     connections = {f"AIRFLOW_CONN_{name.upper()}": name for name in named}
     assert {name for name in environment if name.startswith("AIRFLOW_CONN_")} == set(connections)
     kafka = json.loads(environment["AIRFLOW_CONN_KAFKA_DEFAULT"])["extra"]["bootstrap.servers"]
@@ -344,6 +350,81 @@ def test_the_home_may_be_on_the_object_store_for_all_who_read_and_write_it():
     assert identity["credentials"] == [
         {"accessKey": environment["AWS_ACCESS_KEY_ID"], "secretKey": environment["AWS_SECRET_ACCESS_KEY"]}
     ]
+
+
+def test_the_bucket_is_made_at_the_object_store(monkeypatch: pytest.MonkeyPatch):
+    (line,) = [line for line in SERVICES["airflow-init"]["command"][2].splitlines() if "create_bucket" in line]
+    program, option, code = shlex.split(line)
+    assert (program, option) == ("python", "-c")
+    with folder_store() as store:
+        settings = {**environment_of("airflow-init"), "AWS_ENDPOINT_URL": store.url, "AWS_SECRET_ACCESS_KEY": "unused"}
+        for name in (name for name in settings if name.startswith("AWS_")):
+            monkeypatch.setenv(name, settings[name])
+        for home in ("/var/lib/contexture", "s3://contexture/home"):
+            monkeypatch.setenv("CONTEXTURE_HOME", home)
+            exec(compile(code, "airflow-init", "exec"), {})
+        assert store.buckets == {"contexture"}
+
+
+def test_the_object_store_takes_room_for_what_it_holds_and_forgets_empty_folders():
+    assert {"-master.volumePreallocate=false", "-s3.allowEmptyFolder=false"} <= set(SERVICES["object-store"]["command"])
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("kafka-1", "/var/lib/kafka/data"),
+        ("postgres", "/var/lib/postgresql/data"),
+        ("redis", "/data"),
+        ("object-store", "/data"),
+        ("mongo", "/data/db"),
+        ("registry", "/var/lib/mysql"),
+    ],
+)
+def test_what_a_service_stores_outlasts_its_container(name: str, folder: str):
+    assert f"{name}-data:{folder}" in SERVICES[name]["volumes"]
+
+
+def test_redis_writes_its_queue_into_the_volume():
+    assert "--dir /data --appendonly yes" in SERVICES["redis"]["command"][2]
+
+
+def test_brokers_have_a_limit_of_memory():
+    assert {environment_of(f"kafka-{number}")["KAFKA_HEAP_OPTS"] for number in (1, 2, 3)} == {"-Xms256m -Xmx512m"}
+
+
+@pytest.mark.parametrize("name", sorted(set(SERVICES) - ENDS_BY_ITSELF))
+def test_a_health_check_starts_neither_java_nor_airflow_and_has_time_under_load(name: str):
+    check = SERVICES[name]["healthcheck"]
+    program = check["test"][1].split()[0]
+    assert program in {"python", "bash", "curl", "wget", "pg_isready", "redis-cli"}
+    assert not re.search(r"import airflow|from airflow|\.sh\b|airflow\.providers", " ".join(check["test"]))
+    if name not in {"postgres", "redis", "object-store", "orion"}:
+        assert int(check["timeout"].removesuffix("s")) >= 20
+        assert int(check["start_period"].removesuffix("s")) >= 120
+
+
+def test_commands_in_the_containers_know_where_airflow_is():
+    assert environment_of("airflow-worker")["CONTEXTURE_AIRFLOW_URL"] == "http://airflow-api-server:8080"
+
+
+def test_notifiers_have_a_secret_and_mail_is_optional():
+    notify = json.loads(environment_of("airflow-api-server")["AIRFLOW_CONN_CONTEXTURE_NOTIFY"])
+    assert notify == {"conn_type": "generic", "password": "${NOTIFY_SECRET:?fill in .env}"}
+    assert environment_of("airflow-worker")["AIRFLOW_CONN_CONTEXTURE_MAIL"] == "${MAIL_CONNECTION:-}"
+    assert environment_of("airflow-worker")["CONTEXTURE_MAIL_TO"] == "${MAIL_TO:-}"
+
+
+def test_the_file_with_secrets_stays_out_of_version_control_and_of_the_image():
+    assert ".env" in (ROOT / ".gitignore").read_text().splitlines()
+    assert (ROOT / ".dockerignore").read_text().splitlines()[1] == "*"
+
+
+def test_topics_of_the_shipped_publications_are_on_as_many_brokers_as_these_say():
+    for loaded in discover(ROOT / "include" / "publications"):
+        assert loaded.publication is not None
+        assert topic_spec(loaded.publication, "any").replication_factor == DEFAULT_COPIES
+    assert environment_of("kafka-1")["KAFKA_DEFAULT_REPLICATION_FACTOR"] == "3"
 
 
 def test_the_operational_tables_are_in_no_file_that_containers_share():

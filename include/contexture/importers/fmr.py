@@ -274,7 +274,7 @@ class _Import:
             "the login for the registry: without --conn-login and --conn-password only public structures are read",
             "the first load: a first run sends nothing; "
             f"`contexture resync {self._request.name} --mode full --reason 'first load'` sends everything",
-            "replicas of topics that do not exist yet: topics.replication_factor, 3 where there are three brokers",
+            "replicas of topics that do not exist yet: topics.replication_factor; without it the brokers' default",
         ]
         mail = [each for each in re.split(r"[\s,;]+", self._own.get("mail", "")) if each]
         named = [each.strip() for each in (topics or f"{self._request.name}-new").split(",") if each.strip()]

@@ -70,6 +70,11 @@ _POLICY = {"latest": "compact", "history": "delete"}
 _WAIT_SECONDS = 300.0
 
 
+DEFAULT_COPIES = -1
+"""As a replication factor: what the brokers have as their default."""
+_DEFAULT_OPTION = "default.replication.factor"
+
+
 @dataclass(frozen=True, slots=True)
 class TopicSpec:
     """A topic as a publication wants it.
@@ -77,14 +82,14 @@ class TopicSpec:
     Attributes:
         name: legal for Kafka.
         partitions: how many.
-        replication_factor: -1 takes the brokers' default.
+        replication_factor: DEFAULT_COPIES takes the brokers' default.
         config: further configuration, by Kafka's names.
         keep: `latest` is a compacted topic, `history` keeps every change as configured.
     """
 
     name: str
     partitions: int = 1
-    replication_factor: int = -1
+    replication_factor: int = DEFAULT_COPIES
     config: Mapping[str, str] = field(default_factory=dict)
     keep: Literal["latest", "history"] = "history"
 
@@ -157,9 +162,16 @@ def ensure_topics(
     check_retention(existing, configs)
     if missing:
         if len(wanted) > 1:
-            check_room(admin.brokers(), listed, missing, max_broker_partitions)
+            check_room(admin.brokers(), listed, missing, max_broker_partitions, _default_copies(admin, missing))
         _make(admin, missing, progress)
     return TopicsReport(tuple(spec.name for spec in missing), len(existing), drift_of(existing, listed, configs))
+
+
+def _default_copies(admin: TopicAdmin, missing: list[TopicSpec]) -> int:
+    """Returns the replicas of topics that name no number; 1 if this user may not see the brokers' configuration."""
+    if all(spec.replication_factor > 0 for spec in missing):
+        return 1
+    return admin.lowest_of_brokers(_DEFAULT_OPTION) or 1
 
 
 def _make(admin: TopicAdmin, missing: list[TopicSpec], progress: Callable[[str], None]) -> None:
@@ -198,14 +210,28 @@ def _check_count(missing: list[TopicSpec], max_new_topics: int) -> None:
         )
 
 
-def check_room(brokers: int, listed: Mapping[str, ListedTopic], missing: Sequence[TopicSpec], limit: int) -> None:
+def check_room(
+    brokers: int,
+    listed: Mapping[str, ListedTopic],
+    missing: Sequence[TopicSpec],
+    limit: int,
+    default_copies: int = 1,
+) -> None:
     """Checks that brokers can hold the new topics.
+
+    Args:
+        brokers: their number.
+        listed: the topics that exist.
+        missing: the new topics.
+        limit: the most partitions that one broker may hold.
+        default_copies: the replicas of topics that leave their number to the brokers.
 
     Raises:
         KafkaConfigurationError: they can not; none is to be made.
     """
     held = sum(topic.partitions * max(1, topic.replication_factor) for topic in listed.values())
-    new = sum(spec.partitions * max(1, spec.replication_factor) for spec in missing)
+    copies = [default_copies if spec.replication_factor < 0 else spec.replication_factor for spec in missing]
+    new = sum(spec.partitions * each for spec, each in zip(missing, copies, strict=True))
     each = -(-(held + new) // brokers)
     if each > limit:
         raise KafkaConfigurationError(

@@ -41,6 +41,10 @@ from contexture.publications.source import Names
 _QUARANTINES = ChangesNoRecord("what is quarantined")
 _OUTBOX_ID = ChangesNoRecord("what is quarantined; outbox ids cover it")
 _STOPS = ChangesNoRecord("what stops a run")
+
+DEFAULT_MINIMUM: Final = 1
+"""The entities or structures that a source has at least, where a publication names no number."""
+
 _BOTH = ChangesNoRecord("what is quarantined or stops a run")
 
 COMMON: Final = frozenset({"severity", "notes", "mostly"})
@@ -209,7 +213,9 @@ class Quality(PublicationModel):
         0.05, description="A run with a larger quarantined share fails before it sends"
     )
     minimum_entities: Annotated[Count, _STOPS] = Field(
-        1, description="A full read of fewer entities or structures fails before it sends"
+        DEFAULT_MINIMUM,
+        description="A full read of fewer entities or structures fails before it sends; by default, an empty source "
+        "that never had any is a warning",
     )
     maximum_entities: Annotated[Positive | None, _STOPS] = Field(
         None, description="A full read of more entities or structures fails before it sends"

@@ -88,8 +88,9 @@ class Topics(PublicationModel):
     partitions: Annotated[Positive, ChangesRecords("decides the partition of a key")] = Field(
         1, description="Partitions of new topics (Cygnus)"
     )
-    replication_factor: Annotated[Positive, Field(le=32767), _STORAGE] = Field(
-        1, description="Replicas of new topics, at most the number of brokers (Cygnus)"
+    replication_factor: Annotated[Annotated[Positive, Field(le=32767)] | None, _STORAGE] = Field(
+        None,
+        description="Replicas of new topics, at most the number of brokers (Cygnus); null: the brokers' own default",
     )
     keep: Annotated[Literal["latest", "history"], _REPLICA] = Field(
         "latest",

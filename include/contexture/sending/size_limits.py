@@ -21,7 +21,7 @@ from contexture.errors import ConfigurationError, ContextureError
 from contexture.kafka.admin import TopicAdmin
 from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.settings import ClientSettings, Option
-from contexture.kafka.topics import TopicSpec
+from contexture.kafka.topics import DEFAULT_COPIES, TopicSpec
 from contexture.publications import Publication, SdmxPublication
 from contexture.sending.dead_letters import DeadLetters
 from contexture.sending.interfaces import ShardReader
@@ -216,7 +216,7 @@ def topic_spec(publication: Publication, topic: str) -> TopicSpec:
     return TopicSpec(
         name=topic,
         partitions=wanted.partitions,
-        replication_factor=wanted.replication_factor,
+        replication_factor=wanted.replication_factor or DEFAULT_COPIES,
         config=structure_topic_config(wanted.config) if isinstance(publication, SdmxPublication) else wanted.config,
         keep=wanted.keep,
     )
@@ -234,6 +234,6 @@ def dead_letter_spec(publication: Publication) -> TopicSpec | None:
         return None
     return TopicSpec(
         name=publication.dead_letter_topic,
-        replication_factor=publication.topics.replication_factor,
+        replication_factor=publication.topics.replication_factor or DEFAULT_COPIES,
         config={"retention.ms": str(publication.retention.archive_days * _DAY_MS)},
     )

@@ -9,7 +9,7 @@ import hashlib
 import re
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,31 @@ def open_filesystem(root: str) -> tuple[Any, str]:
         # A chain would show the address as a whole, and what is behind its question mark may be a secret.
         raise _open_error(root, str(error)) from None
     return filesystem, base.rstrip("/")
+
+
+def create_bucket(root: str) -> bool:
+    """Makes the bucket of an S3 address if it is not there; returns whether the address has a bucket.
+
+    The server is the one that `open_filesystem` reaches: `AWS_ENDPOINT_URL_S3`, else `AWS_ENDPOINT_URL`.
+
+    Raises:
+        ConfigurationError: no filesystem answers to the address, or it has credentials in it.
+        RetriableError: the object store is away, or refuses to make the bucket.
+    """
+    if not root.startswith(f"{_OBJECT_STORE}://"):
+        return False
+    option = "allow_bucket_creation=true"
+    filesystem, base = open_filesystem(f"{root}{'&' if '?' in root else '?'}{option}")
+    bucket = base.partition("/")[0]
+    try:
+        filesystem.create_dir(bucket)
+    except OSError as error:
+        raise RetriableError(
+            f"the bucket {bucket!r} could not be made: {error}",
+            next_step="check that the object store runs and that this user may make buckets, or make it by hand",
+            bucket=bucket,
+        ) from error
+    return True
 
 
 def _open_error(root: str, reason: str) -> ContextureError:
@@ -111,6 +136,7 @@ class FileTree:
         self.root = root if "://" in root else str(Path(root).expanduser().absolute())
         self.filesystem, self._base = open_filesystem(self.root)
         self._has_folders = knows_folders(self.filesystem)
+        self._deletes_deepest_first = False
 
     def __reduce__(self) -> tuple[type[FileTree], tuple[str]]:
         # A task of Spark opens the filesystem in its own process.
@@ -223,7 +249,7 @@ class FileTree:
         with self.translate_errors(relative):
             kind = self.filesystem.get_file_info(self.path(relative)).type
             if kind == fs.FileType.Directory:
-                self.filesystem.delete_dir(self.path(relative))
+                self._remove_folder(self.path(relative))
             elif kind == fs.FileType.File:
                 self.filesystem.delete_file(self.path(relative))
 
@@ -258,6 +284,26 @@ class FileTree:
     def _fill(self, path: str, content: bytes) -> None:
         with self.filesystem.open_output_stream(path) as stream:
             stream.write(content)
+
+    def _remove_folder(self, path: str) -> None:
+        if not self._deletes_deepest_first:
+            try:
+                self.filesystem.delete_dir(path)
+            except FileNotFoundError:
+                return
+            except OSError:
+                if self._has_folders:
+                    raise
+                # A server that stores folders (SeaweedFS) refuses one with an empty folder in it, which Arrow leaves
+                # behind. It is remembered, because Arrow repeats the refused request for six seconds.
+                self._deletes_deepest_first = True
+            else:
+                return
+        for info in self.filesystem.get_file_info(fs.FileSelector(path, allow_not_found=True)):
+            if info.type == fs.FileType.Directory:
+                self._remove_folder(info.path)
+        with suppress(FileNotFoundError):
+            self.filesystem.delete_dir(path)
 
     def _entries(self, folder: str, kind: Any) -> list[Any]:
         with self.translate_errors(folder):

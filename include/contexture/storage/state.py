@@ -125,6 +125,11 @@ class StatePointer(Versioned):
     incomplete: Incompleteness | None = None
     lost_topics: LostTopics | None = None
 
+    @property
+    def is_blank(self) -> bool:
+        """Whether no concluded run has read anything, and no full run is due."""
+        return self.identities == 0 and self.watermark is None and self.full_run_due is None
+
 
 class State:
     def __init__(self, home: FileTree, publication: str) -> None:

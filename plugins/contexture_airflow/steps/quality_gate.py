@@ -16,6 +16,7 @@ from contexture_airflow.run import StagedOutbox
 from contexture_airflow.steps.topic_watch import record_topics
 
 _PREVIEWED_TOPICS = 20
+_VOLUME = "volume"
 _MISSING_SHOWN = 20
 _REPLAYED_FROM = {
     "archive": "the archive: what was sent at that time",
@@ -197,6 +198,8 @@ def _check_verdict(
     for failed in verdict.failures:
         report(f"{failed.severity}: {failed.description} ({failed.observed})")
     if verdict.approved:
+        if any(failed.name == _VOLUME for failed in verdict.failures):
+            report(f"nothing is sent, because the source has nothing yet. If it should have: {next_step}")
         return
     critical = [failed for failed in verdict.failures if failed.severity == "critical"]
     reasons = "; ".join(f"{failed.name}: {failed.description}, found {failed.observed}" for failed in critical)

@@ -43,6 +43,11 @@ def test_a_cluster_is_started_and_broken_by_a_test_of_its_own():
     assert words == ["-m", "pytest", "--long", "tests/e2e/test_cluster.py", "-s"]
 
 
+def test_what_compose_starts_is_used_by_a_test_of_its_own():
+    words = behind_make(block("how-to/move-to-a-cluster.md", "make compose-test"))
+    assert words == ["-m", "pytest", "--long", "tests/e2e/test_compose_services.py", "-s", "-rs"]
+
+
 def test_uv_knows_the_extra_for_lineage():
     script = block("how-to/show-lineage.md", "--extra openlineage").strip()
     uv = str(Path(sys.executable).with_name("uv"))

@@ -22,11 +22,12 @@ def test_brokers_get_no_more_partitions_than_they_can_hold():
     assert "data_model" in caught.value.next_step
 
 
-def test_the_brokers_own_number_of_copies_counts_as_one():
+@pytest.mark.parametrize(("default_copies", "partitions"), [(1, 10), (3, 30)])
+def test_topics_that_name_no_number_of_copies_count_as_the_brokers_default(default_copies: int, partitions: int):
     specs = [TopicSpec(f"t{number}", partitions=1, replication_factor=-1) for number in range(10)]
-    check_room(1, {}, specs, 10)
+    check_room(1, {}, specs, partitions, default_copies)
     with pytest.raises(KafkaConfigurationError):
-        check_room(1, {}, specs, 9)
+        check_room(1, {}, specs, partitions - 1, default_copies)
 
 
 WEEK = {"retention.ms": "604800000", "retention.bytes": "-1"}

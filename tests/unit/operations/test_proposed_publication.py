@@ -53,7 +53,7 @@ topics:
   naming: fixed
   topics: ["bikes", "all"]  # every entity goes to each of them
   keep: latest  # compacted: the newest record of each entity stays; history: every change does
-  # replication_factor: 3  # where there are three brokers
+  # replication_factor: 3  # without it the brokers' own default
 publish:
   connection: city_kafka
 quality:
@@ -94,7 +94,7 @@ source:
 topics:
   topics: ["codes"]  # every structure goes to each of them
   keep: latest  # compacted: the newest record of each structure stays; history: every change does
-  # replication_factor: 3  # where there are three brokers
+  # replication_factor: 3  # without it the brokers' own default
 publish:
   connection: kafka_default
 quality:

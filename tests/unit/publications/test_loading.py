@@ -87,7 +87,7 @@ def test_a_minimal_file_has_every_documented_default(written):
             "collision": "warn",
             "topics": [],
             "partitions": 1,
-            "replication_factor": 1,
+            "replication_factor": None,
             "keep": "latest",
             "config": {},
             "max_new_topics": 5000,

@@ -58,6 +58,41 @@ def test_sentences_say_limits_as_people_do(quality: dict[str, object], sentence:
     assert suite(vehicles(**quality))[0].description == sentence
 
 
+@pytest.mark.parametrize(("minimum", "severity"), [(None, "warning"), (1, "warning"), (2, "critical")])
+def test_an_empty_source_that_never_had_anything_is_a_warning_unless_the_publication_says_more(
+    minimum: int | None, severity: str
+) -> None:
+    quality = {} if minimum is None else {"minimum_entities": minimum}
+    (volume, *others) = suite(vehicles(**quality), nothing_yet=True)
+    assert (volume.name, volume.severity, others) == ("volume", severity, list(suite(vehicles(**quality))[1:]))
+
+
+@pytest.mark.parametrize(
+    ("never_read", "in_source", "read", "nothing"),
+    [
+        (True, 0, 0, True),
+        (False, 0, 0, False),
+        (True, None, 0, False),
+        (True, 1, 0, False),
+        (True, 0, 1, False),
+    ],
+)
+def test_there_is_nothing_yet_where_nothing_is_counted_read_or_known(
+    never_read: bool, in_source: int | None, read: int, nothing: bool
+) -> None:
+    summary = RunSummary(
+        read=read,
+        accepted=0,
+        quarantined=0,
+        in_source=in_source,
+        unchanged=0,
+        newest_modified_at=None,
+        reference_time=NOON,
+        never_read=never_read,
+    )
+    assert summary.is_nothing_yet is nothing
+
+
 @pytest.mark.parametrize(
     ("read", "quarantined", "in_source", "share"),
     [(10, 1, 200, 0.005), (10, 1, None, 0.1), (0, 0, 0, 0.0), (0, 0, None, 0.0), (4, 4, 2, 1.0)],

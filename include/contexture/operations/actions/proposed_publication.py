@@ -205,7 +205,7 @@ def _publish(proposed: ProposedPublication) -> Iterator[str]:
 
 def _keep(what: str) -> Iterator[str]:
     yield f"  keep: latest  # compacted: the newest record of each {what} stays; history: every change does"
-    yield "  # replication_factor: 3  # where there are three brokers"
+    yield "  # replication_factor: 3  # without it the brokers' own default"
 
 
 def _minimum(selected: int) -> Iterator[str]:

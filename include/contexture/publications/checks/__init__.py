@@ -160,7 +160,7 @@ def _topic_configuration(publication: Publication) -> Findings:
         if not topics.config.get(key, "1").isdecimal():
             yield ModelProblem(("topics", "config", key), f"{key} {topics.config[key]!r}", "expected a whole number")
     in_sync = topics.config.get("min.insync.replicas", "1")
-    if in_sync.isdecimal() and int(in_sync) > topics.replication_factor:
+    if in_sync.isdecimal() and topics.replication_factor and int(in_sync) > topics.replication_factor:
         message = f"min.insync.replicas {in_sync} is above replication_factor {topics.replication_factor}"
         involved = (("topics", "replication_factor"), ("topics", "config"))
         yield ModelProblem(

@@ -1,0 +1,1 @@
+"""docker-compose.yaml as documented: started, used, disturbed, and started again. Needs a container engine."""

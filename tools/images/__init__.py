@@ -1,0 +1,1 @@
+"""Stand-ins for the images of docker-compose.yaml, made without a container registry."""
