@@ -18,10 +18,18 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
+_FEWEST_BYTES, _MOST_BYTES = 1_000, 200 * 1024 * 1024
+
 
 @app.callback()
 def connection() -> None:
     """Test a connection to Kafka, a context broker or a structure registry; list what one to Kafka sets."""
+
+
+def _check_bytes(given: int | None) -> int | None:
+    if given is not None and not _FEWEST_BYTES <= given <= _MOST_BYTES:
+        raise typer.BadParameter(f"it is a number from {_FEWEST_BYTES:,} to {_MOST_BYTES:,}")
+    return given
 
 
 @app.command("test")
@@ -42,8 +50,7 @@ def try_connection(
         typer.Option(
             "--bytes",
             metavar="BYTES",
-            min=1_000,
-            max=209_715_200,
+            callback=_check_bytes,
             help="Kafka: size of the largest record, such as that of a publication's largest; else the connection's "
             "message.max.bytes.",
         ),

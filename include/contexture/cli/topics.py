@@ -267,9 +267,7 @@ def read_topics(
     connection: Annotated[
         str | None, typer.Option(help="Id of the Kafka connection; the publication's, or kafka_default.")
     ] = None,
-    last: Annotated[
-        int, typer.Option("--last", "--count", min=1, max=10_000, help="How many records, of all topics together.")
-    ] = 10,
+    last: Annotated[int, typer.Option(min=1, max=10_000, help="How many records, of all topics together.")] = 10,
     from_beginning: Annotated[
         bool, typer.Option("--from-beginning", help="The first records of the topics in place of the newest.")
     ] = False,

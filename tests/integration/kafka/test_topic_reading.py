@@ -93,7 +93,7 @@ def test_the_first_records_come_from_the_beginning_and_no_more_than_were_asked_f
     for moment in (5, 4, 3):
         write(producer, topic, (moment, b"%d" % moment))
 
-    code, found = run(capsys, monkeypatch, topic, "--connection", "city_kafka", "--from-beginning", "--count", "2")
+    code, found = run(capsys, monkeypatch, topic, "--connection", "city_kafka", "--from-beginning", "--last", "2")
 
     assert (code, [each["value"] for each in found["records"]]) == (0, ["5", "4"])
     assert [record.value for record in first_records(settings, [topic], 9)] == [b"5", b"4", b"3"]
