@@ -36,7 +36,12 @@ SOURCE = {
     "context": CONTEXT,
     "page_size": 2,
 }
-FLAVOURS = ["orion-ld", "orion-ld-1.4", "scorpio", "stellio"]
+FLAVOURS = [
+    "orion-ld",
+    "stellio",
+    # The walk of each flavour is tested in tests/unit/sources/ngsi/linked_data.
+    *(pytest.param(flavour, marks=pytest.mark.long) for flavour in ("orion-ld-1.4", "scorpio")),
+]
 
 
 class LinkedRuns(Preparer):

@@ -34,7 +34,11 @@ pytestmark = pytest.mark.spark
 
 CONNECTION = BrokerConnection("http://broker:1026")
 WATERMARK = "2026-01-10T00:00:00.000Z"
-KINDS = (("", 1), ("", 3), ("orion-ld", 1), ("scorpio", 1), ("stellio", 1))
+KINDS = (
+    ("", 3),
+    ("orion-ld", 1),
+    *(pytest.param(*each, marks=pytest.mark.long) for each in (("", 1), ("scorpio", 1), ("stellio", 1))),
+)
 """Flavour ("" for NGSIv2) and readers beside each other."""
 
 WALKS_PER_KIND = 60

@@ -43,7 +43,7 @@ class Judged:
         return next(result for result in self.verdict.results if result.name == name)
 
 
-@pytest.fixture(scope="module", params=["in memory", "in Spark"])
+@pytest.fixture(scope="module", params=["in memory", pytest.param("in Spark", marks=pytest.mark.long)])
 def judged(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Judge:
     """Judges rows and counts, in both ways."""
 
