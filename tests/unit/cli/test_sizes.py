@@ -90,6 +90,7 @@ def test_the_envelope_counts(contexture, registry, written):
     assert 300 < sizes["cloudevents-structured"] - sizes["none"] < 1500
 
 
+@pytest.mark.slow
 def test_all_structures_of_a_topic_are_compared_where_they_are_one_message(contexture, registry, written, monkeypatch):
     for number in range(4):
         registry.submit(seed_codelist(number, codes=20))

@@ -61,6 +61,7 @@ def test_the_server_is_the_one_of_either_variable(store: FolderStore, monkeypatc
     assert store.files == {"bucket/home/p/a": b"1"}
 
 
+@pytest.mark.slow
 def test_a_folder_that_holds_an_empty_one_is_removed_with_it(store: FolderStore, home: Home):
     home.write("f/g/h/.b.1", b"1")
     home.filesystem.move(home.path("f/g/h/.b.1"), home.path("f/g/b"))
