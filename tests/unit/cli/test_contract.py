@@ -161,6 +161,12 @@ def test_lines_of_cygnus_and_events_are_described_by_what_is_in_them(home: Home)
     assert found.key_schema() == {"type": "string"}
 
 
+def test_a_key_that_only_begins_as_json_is_a_text(home: Home) -> None:
+    conclude(home, 1, ("cars", KEY, b"{}"), ("cars", b"[A 12", b"{}"))
+
+    assert observe_contract(home.publication("vehicles")).key_schema() == {"type": "string"}
+
+
 def test_a_structure_message_in_xml_is_a_text_of_its_media_type(home: Home) -> None:
     conclude(home, 1, ("structures", b"urn:sdmx:a", b"<mes:Structure/>"))
 

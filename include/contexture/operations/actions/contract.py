@@ -120,10 +120,12 @@ class ObservedContract:
     def _add_key(self, key: bytes | None) -> None:
         if key is None:
             self.without_key += 1
-        elif self._keys_are_json and key[:1] == b"[":
-            self._keys.add_object(orjson.loads(key))
-        else:
-            self._keys_are_json = False
+        elif self._keys_are_json:
+            document = _documents(key)
+            # A number or a word in a key is a text that happens to be JSON.
+            self._keys_are_json = len(document) == 1 and isinstance(document[0], list)
+            if self._keys_are_json:
+                self._keys.add_object(document[0])
 
     def _shape(self, kind: str) -> ValueShape:
         if kind not in self.values and len(self.values) >= _MOST_KINDS:

@@ -19,14 +19,6 @@ _GUARANTEES: Final = (
     "source. A record without a value says that its key was deleted. Headers may be added; none is removed within a "
     "major version."
 )
-_LOGICAL: Final = {
-    "string": "string",
-    "integer": "integer",
-    "number": "number",
-    "boolean": "boolean",
-    "object": "object",
-    "array": "array",
-}
 
 
 def json_schema(contract: ObservedContract, publication: Publication) -> dict[str, Any]:
@@ -189,7 +181,7 @@ def _logical(schema: Mapping[str, Any]) -> dict[str, Any]:
     known = [each for each in types if each != "null"]
     found: dict[str, Any] = {"physicalType": " or ".join(types) or "any"}
     if len(known) == 1:
-        found["logicalType"] = _LOGICAL[known[0]]
+        found["logicalType"] = known[0]
     if "null" in types:
         found["customProperties"] = [{"property": "nullable", "value": True}]
     if known == ["object"] and (inner := _properties(schema)):
